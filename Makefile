@@ -1,0 +1,54 @@
+# make setup | test | train | bench      Python, make and the package registries are all that is needed.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+BENCH_VENV := .venv-bench
+BENCH_STAMP := $(BENCH_VENV)/.installed
+
+# One thread in each process: threads that fight over cores are several times slower.
+export OMP_NUM_THREADS ?= 1
+export MKL_NUM_THREADS ?= 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help setup test lint types format train bench clean
+
+help:  ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 10
+
+setup: $(STAMP)  ## create .venv and install everything with exact versions
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info[:2] <= (3, 13) else "Python 3.11 to 3.13 is needed; set PYTHON=...")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+test: setup lint types  ## lint, types, and all tests with coverage
+	$(BIN)/python -m pytest
+
+lint: setup  ## ruff: lint and format, checked only
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup  ## mypy, strict, on src
+	$(BIN)/mypy
+
+format: setup  ## let ruff fix what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+train: setup  ## the main job: learn the ladder of skills
+	$(BIN)/skillstack train
+
+bench: setup $(BENCH_STAMP)  ## speed of our world, and of what one would take instead
+	$(BIN)/python benchmarks/worlds.py --peers $(BENCH_VENV)/bin/python
+
+$(BENCH_STAMP): pyproject.toml benchmarks/constraints.txt
+	test -x $(BENCH_VENV)/bin/python || $(PYTHON) -m venv $(BENCH_VENV)
+	$(BENCH_VENV)/bin/python -m pip install --quiet --constraint benchmarks/constraints.txt --requirement benchmarks/requirements.txt
+	touch $@
+
+clean:  ## remove what the targets made
+	rm -rf $(VENV) $(BENCH_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage
