@@ -93,7 +93,7 @@ class Vocabulary:
         return Instruction(self.skills[skill], self.items[item])
 
     def extended(self, skills: Sequence[str] = (), items: Sequence[str] = ()) -> Vocabulary:
-        """This vocabulary with the words it lacks added at the end."""
+        """The same vocabulary with the words it lacks added at the end."""
         return Vocabulary(
             self.skills + tuple(word for word in skills if word not in self.skills),
             self.items + tuple(word for word in items if word not in self.items),
@@ -162,13 +162,13 @@ class Stage:
         return f"stage {self.level}: learn {', '.join(self.novel.skills)} on top of {', '.join(self.base.skills)}"
 
 
-def make_stages(order: str | Sequence[str] = SKILLS, items: Sequence[str] = COLOURS) -> tuple[Stage, ...]:
-    """One stage a skill, in the order given, each over all the items.
+def make_stages(order: str | Sequence[str] = SKILLS, items: str | Sequence[str] = COLOURS) -> tuple[Stage, ...]:
+    """One stage a skill, in the order given, each over all the items; words may be given as one text.
 
     >>> [str(stage) for stage in make_stages("find, put", ["red"])]
     ['stage 0: learn find', 'stage 1: learn put on top of find']
     """
-    skills = tuple(order.lower().replace(",", " ").split()) if isinstance(order, str) else tuple(order)
+    skills, items = _split(order), _split(items)
     _check_words("skill", skills)
     _check_words("item", items)
     stages: tuple[Stage, ...] = ()
@@ -188,6 +188,10 @@ def add_stage(stages: Sequence[Stage], skills: Sequence[str] = (), items: Sequen
     if not novel:
         raise SkillstackError("A new stage must bring a skill or an item that the stages below do not have.")
     return (*stages, Stage(len(stages), base, novel))
+
+
+def _split(words: str | Sequence[str]) -> tuple[str, ...]:
+    return tuple(words.lower().replace(",", " ").split()) if isinstance(words, str) else tuple(words)
 
 
 def _check_words(kind: str, words: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""One way to compile: cached on disk, without the interpreter lock (so threads run side by side), and typed for mypy."""
+"""One way to compile: cached on disk, without the interpreter lock (threads run side by side), and typed for mypy."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar, cast

@@ -50,7 +50,7 @@ def mix(seed: npt.ArrayLike, counter: npt.ArrayLike) -> U64:
 
 def uniforms(seed: npt.ArrayLike, counter: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Numbers in [0, 1) from seeds and counters, elementwise."""
-    return (mix(seed, counter) >> np.uint64(11)) * _UNIT
+    return np.asarray((mix(seed, counter) >> np.uint64(11)) * _UNIT, dtype=np.float64)
 
 
 def _bits(z: U64) -> U64:

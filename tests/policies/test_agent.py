@@ -213,7 +213,7 @@ def test_a_loaded_agent_decides_as_the_saved_one_and_can_go_on_learning(tmp_path
         expected = agent.levels[k].unroll(agent.encoder_of(k)(frames)[None], tasks)
         output = loaded.levels[k].unroll(loaded.encoder_of(k)(frames)[None], tasks)
         assert all(map(torch.equal, expected, output))
-        sum(head.sum() for head in output).backward()
+        torch.autograd.backward([head.sum() for head in output])
         parameters = [*loaded.levels[k].parameters(), *loaded.encoder_of(k).parameters()]
         assert all(parameter.grad is not None for parameter in parameters)
 
@@ -463,6 +463,7 @@ def test_a_missing_field_is_named(folder: Path, field: str) -> None:
     [
         ({"stages": []}, "at least one stage"),
         ({"stages": [["find red"], []]}, "add a task"),
+        ({"stages": [["find red"], ["find red"]]}, "add a task"),
         ({"stages": [["find red", "find red"]]}, "each task once"),
         ({"stages": [["find green"]]}, 'Unknown item "green"'),
         ({"stages": [["find"]]}, 'lists of tasks for "stages"'),

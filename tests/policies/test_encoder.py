@@ -93,9 +93,8 @@ def test_the_trunk_computes_the_lstm_equations() -> None:
     state = LstmState(torch.randn(3, 256), torch.randn(3, 256))
 
     fused = torch.cat([features, trunk.instruction(tasks)], dim=1)
-    weights = trunk.lstm
-    gates = fused @ weights.weight_ih_l0.T + weights.bias_ih_l0
-    gates = gates + state.hidden @ weights.weight_hh_l0.T + weights.bias_hh_l0
+    from_inputs, from_hidden, input_bias, hidden_bias = trunk.lstm.all_weights[0]
+    gates = fused @ from_inputs.T + input_bias + state.hidden @ from_hidden.T + hidden_bias
     enter, forget, new, leave = gates.chunk(4, dim=1)
     cell = forget.sigmoid() * state.cell + enter.sigmoid() * new.tanh()
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillstack.errors import SkillstackError
@@ -113,6 +113,13 @@ class TestWherePolicyAndGrammarDisagree:
         np.testing.assert_array_equal(switch, [0, 1])
         np.testing.assert_array_equal(instruction, [0, 1])
 
+    def test_one_game_without_overlap_does_not_touch_the_others(self) -> None:
+        # After "find red" only acts are known, so the instructions of that game alone are the policy's.
+        grammar, games = learned(FIVE), np.array([START, RED, BLUE])
+        logs = [np.log([row] * 3) for row in (SWITCH, [1.0], ITEM)]
+        reshaped = grammar.reshape(np.array([GET_RED] * 3), games, *logs)
+        np.testing.assert_allclose(np.exp(reshaped.log_instruction), [[1 / 3, 2 / 3], ITEM, [1.0, 0.0]])
+
     def test_a_tiny_overlap_is_still_an_overlap(self) -> None:
         grammar = learned([[RED, RED]])
         reshaped = grammar.reshape(
@@ -183,6 +190,7 @@ def reshape_without_warnings(grammar: Grammar, batch: dict[str, Any]) -> Reshape
 
 
 class TestWhatHoldsOfAnyGrammar:
+    @settings(deadline=None)
     @given(episodes, smoothings, policies())
     def test_reshaped_distributions_sum_to_one_without_nan_or_warning(
         self, seen: Episodes, smoothing: float, batch: dict[str, Any]
@@ -192,6 +200,7 @@ class TestWhatHoldsOfAnyGrammar:
             assert (logs <= 1e-12).all()
             np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1)
 
+    @settings(deadline=None)
     @given(episodes, smoothings, policies())
     def test_the_grammars_own_probabilities_sum_to_one(
         self, seen: Episodes, smoothing: float, batch: dict[str, Any]
@@ -200,6 +209,7 @@ class TestWhatHoldsOfAnyGrammar:
         np.testing.assert_allclose(prior.switch.sum(axis=1), 1)
         np.testing.assert_allclose(prior.instruction.sum(axis=1), prior.switch[:, CALL])
 
+    @settings(deadline=None)
     @given(smoothings, policies(tame=True))
     def test_a_uniform_grammar_changes_nothing(self, smoothing: float, batch: dict[str, Any]) -> None:
         def normalised(logs: Any) -> Any:
@@ -210,6 +220,7 @@ class TestWhatHoldsOfAnyGrammar:
         np.testing.assert_allclose(reshaped.log_switch, normalised(batch["log_switch"]), atol=1e-12)
         np.testing.assert_allclose(reshaped.log_instruction, normalised(pairs.reshape(-1, 4)), atol=1e-12)
 
+    @settings(deadline=None)
     @given(episodes, smoothings, policies(tame=True))
     def test_reshaping_is_policy_times_prior_normalised(
         self, seen: Episodes, smoothing: float, batch: dict[str, Any]
@@ -227,6 +238,7 @@ class TestWhatHoldsOfAnyGrammar:
             product = policy * factor
             np.testing.assert_allclose(np.exp(logs), product / product.sum(axis=1, keepdims=True), atol=1e-12)
 
+    @settings(deadline=None)
     @given(episodes, st.randoms(), policies(tame=True))
     def test_the_order_of_updates_does_not_matter(self, seen: Episodes, random: Any, batch: dict[str, Any]) -> None:
         shuffled = random.sample(seen, len(seen))
@@ -236,6 +248,7 @@ class TestWhatHoldsOfAnyGrammar:
         for a, b in zip(one.reshape(**batch), other.reshape(**batch), strict=True):
             np.testing.assert_array_equal(a, b)
 
+    @settings(deadline=None)
     @given(episodes, episodes, policies(tame=True))
     def test_merging_two_grammars_equals_learning_from_both_sets(
         self, first: Episodes, second: Episodes, batch: dict[str, Any]
@@ -246,6 +259,7 @@ class TestWhatHoldsOfAnyGrammar:
         for a, b in zip(merged.reshape(**batch), both.reshape(**batch), strict=True):
             np.testing.assert_array_equal(a, b)
 
+    @settings(deadline=None)
     @given(episodes, smoothings, policies(tame=True))
     def test_a_grammar_comes_back_from_json_and_behaves_the_same(
         self, seen: Episodes, smoothing: float, batch: dict[str, Any]
@@ -327,6 +341,10 @@ class TestLookingInside:
         ]
         assert grammar.transitions(Instruction("get", "blue")) == []
         assert repr(grammar) == "<Grammar of 4 tasks over 2 instructions, from 5 episodes>"
+
+    def test_a_step_taken_twice_in_one_episode_counts_twice(self) -> None:
+        steps = learned([[RED, RED, RED]]).transitions(Instruction("get", "red"))
+        assert steps == [Transition(START, RED, 1, 1.0), Transition(RED, RED, 2, 1.0)]
 
     def test_an_unknown_task_is_named(self) -> None:
         with pytest.raises(SkillstackError, match='Unknown task "put red"'):

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillstack.policies.encoder import LstmState
-from skillstack.policies.hierarchical import ACT, CALL, HierarchicalOutput, HierarchicalPolicy
+from skillstack.policies.grammar import ACT, CALL
+from skillstack.policies.hierarchical import HierarchicalOutput, HierarchicalPolicy
 
 torch.set_num_threads(1)
 
@@ -94,7 +95,7 @@ def test_each_head_is_one_linear_layer_of_its_own_over_the_common_trunk(name: st
 def test_the_two_values_of_the_switch_are_learned_apart() -> None:
     policy = small_policy()
     output = policy.unroll(torch.rand(1, 2, 256), torch.tensor([[0, 0], [2, 3]]))
-    output.switch_value[..., CALL].sum().backward()
+    torch.autograd.backward(output.switch_value[..., CALL].sum())
     gradient = policy.switch_value_head.weight.grad
     assert gradient is not None
     assert gradient[CALL].any()

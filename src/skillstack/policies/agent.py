@@ -10,8 +10,6 @@ import hashlib
 import json
 import os
 import re
-import secrets
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -25,6 +23,7 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from skillstack import __version__
+from skillstack.disk import write_folder
 from skillstack.errors import SkillstackError
 from skillstack.instructions import Instruction, Stage, TaskSet, Vocabulary, add_stage
 from skillstack.policies.encoder import VisualEncoder
@@ -133,7 +132,7 @@ class Agent:
         folder = Path(path).resolve()
         try:
             _check_replaceable(folder)
-            _write_folder(folder, _files(self, half=half))
+            write_folder(folder, _files(self, half=half), ours=_OUR_FILES)
         except OSError as error:
             raise SkillstackError(
                 f"The agent cannot be saved to {folder} ({error.strerror}); choose a folder that can be written."
@@ -163,9 +162,9 @@ def _check(world: WorldDescription, stages: Sequence[Stage]) -> None:
         raise SkillstackError("An agent needs at least one stage.")
     base = TaskSet()
     for level, stage in enumerate(stages):
-        if stage.level != level or stage.base != base or not stage.novel:
+        if stage.level != level or stage.base != base or stage.tasks == base:
             raise SkillstackError(
-                f"Stage {level} of an agent must have level {level}, build on all tasks of the one below, and add a task."
+                f"Stage {level} of an agent must have level {level}, build on the tasks below it, and add a task."
             )
         for task in stage.novel:
             world.vocabulary.check(task)
@@ -293,55 +292,6 @@ def _check_replaceable(folder: Path) -> None:
         manifest = None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise SkillstackError(f"{folder} is there already and is not an agent; save to a new folder, or move it away.")
-
-
-def _write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write the files aside, flush them, and only then give the folder its name."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    token = secrets.token_hex(4)
-    new, old = (folder.with_name(f".{folder.name}.{token}.{which}") for which in ("new", "old"))
-    try:
-        new.mkdir()
-        for name, data in files.items():
-            _write_flushed(new / name, data)
-        _flush_folder(new)
-        if folder.exists():
-            folder.rename(old)
-        new.rename(folder)
-    except BaseException:
-        if old.exists() and not folder.exists():
-            old.rename(folder)
-        shutil.rmtree(new, ignore_errors=True)
-        raise
-    _flush_folder(folder.parent)
-    _discard(old, folder)
-
-
-def _discard(old: Path, folder: Path) -> None:
-    """Remove the agent that was replaced, but keep what others had put into its folder."""
-    if not old.exists():
-        return
-    for entry in old.iterdir():
-        if not _OUR_FILES.fullmatch(entry.name):
-            entry.rename(folder / entry.name)
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def _write_flushed(path: Path, data: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _flush_folder(folder: Path) -> None:
-    if os.name != "posix":  # elsewhere a folder cannot be opened
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 # Loading

@@ -162,7 +162,7 @@ class Grammar:
         """The paper's four equations: those for t = 0 are the row of `start_state`, those for t > 0 the others.
 
         Where policy and grammar have no overlap, the policy stands alone; where a policy allows nothing at all, it is
-        taken for uniform. The result is float64 and never NaN: a policy that brings NaN or +inf raises FloatingPointError.
+        taken for uniform. The result (float64) is never NaN: a policy with NaN or +inf raises FloatingPointError.
         """
         rows = self._rows[tasks[:, 0], tasks[:, 1], previous]  # (n,)
         log_prior = self._log_prior.take(rows, axis=0)  # (n, n_base + 2)
@@ -190,9 +190,7 @@ class Grammar:
     @np.errstate(divide="ignore")
     def _refresh(self, rows: npt.NDArray[np.int32]) -> None:
         prior = self._prior(rows)
-        # Rows with no call say nothing about which one, so the policy stands alone: 0 in place of -inf for all.
-        calls = np.where(prior.switch[:, [CALL]] > 0, prior.instruction, 1.0)
-        self._log_prior[rows] = np.log(np.hstack([calls, prior.switch]))
+        self._log_prior[rows] = np.log(np.hstack([prior.instruction, prior.switch]))
 
     # Looking inside
 

@@ -151,15 +151,19 @@ class Layout:
     def x(self, place: float) -> float:
         return MARGIN + self.node_width / 2 + place * (self.node_width + self.gap)
 
+    def span(self, step: Transition) -> int:
+        """How many places a step goes to the right."""
+        return self.place[step.following] - self.place[step.previous]
+
 
 def grammar_svg(grammar: Grammar, task: Instruction, min_probability: float = MIN_PROBABILITY) -> str:
     """One task's chain as a self-contained SVG picture."""
     chain = _chain(grammar, task, min_probability, MOST_STATES)
     layout = _layout(grammar, chain)
     caption = _caption(chain, min_probability)
-    depth = max((_rise(-span) for span in _spans(chain, layout) if span < 0), default=0.0)
-    longest_line = max(len(caption), len(_origin(grammar, task)))
-    width = max(layout.x(len(chain.states) - 1) + layout.node_width / 2, MARGIN + 6 * longest_line) + MARGIN
+    depth = max((_rise(-layout.span(step)) for step in chain.steps if layout.span(step) < 0), default=0.0)
+    widest_line = max(6 * len(caption), 6.5 * len(_origin(grammar, task)), 13 * len(str(task)))
+    width = max(layout.x(len(chain.states) - 1) + layout.node_width / 2, MARGIN + widest_line) + MARGIN
     height = layout.bottom + depth + 58
     steps = sorted(chain.steps, key=lambda step: step.probability)  # strong ones over faint ones
     body = [
@@ -195,7 +199,8 @@ def _layout(grammar: Grammar, chain: Chain) -> Layout:
     longest = max(len(_label(grammar, state)) for state in chain.states)
     widest_label = max((_label_width(step) for step in chain.steps), default=0.0)
     layout = Layout(place, max(78.0, longest * LETTER + 26), widest_label + 2 * ARROW + 12, row_y=0)
-    rise = max((_rise(span) for span in _spans(chain, layout) if span == 0 or span > 1), default=0.0)
+    above = [span for span in map(layout.span, chain.steps) if span == 0 or span > 1]
+    rise = max(map(_rise, above), default=0.0)
     return Layout(place, layout.node_width, layout.gap, row_y=88 + rise + NODE_HEIGHT / 2)
 
 
@@ -223,27 +228,24 @@ def _disorder(order: Sequence[int], steps: Sequence[Transition]) -> int:
     return sum(count * (span if span >= 0 else back - span) for span, count in spans)
 
 
-def _spans(chain: Chain, layout: Layout) -> list[int]:
-    return [layout.place[step.following] - layout.place[step.previous] for step in chain.steps]
-
-
 def _rise(span: int) -> float:
     """How far an arc over so many places stands off the row; 0 is a loop, with its label on top."""
     return 16 + 40 * span if span else 34
 
 
 def _edge(layout: Layout, chain: Chain, step: Transition) -> str:
-    here, there = layout.place[step.previous], layout.place[step.following]
-    if there == here + 1:
-        tip = layout.x(there) - layout.node_width / 2 - 1
-        path = f"M {layout.x(here) + layout.node_width / 2:.1f} {layout.row_y:.1f} H {tip - ARROW + 1:.1f}"
-        return _stroke(path, step) + _arrow_head(tip, layout.row_y, 1, 0, step)
-    if there == here:
+    span = layout.span(step)
+    if span == 0:
         return _loop(layout, step)
-    side, edge_y = (-1, layout.top) if there > here else (1, layout.bottom)
+    if span == 1:
+        start = layout.x(layout.place[step.previous]) + layout.node_width / 2
+        tip = start + layout.gap - 1
+        path = f"M {start:.1f} {layout.row_y:.1f} H {tip - ARROW + 1:.1f}"
+        return _stroke(path, step) + _arrow_head(tip, layout.row_y, 1, 0, step)
+    side, edge_y = (-1, layout.top) if span > 0 else (1, layout.bottom)
     start, tip = _foot(layout, chain, step, leaving=True), _foot(layout, chain, step, leaving=False)
     # A cubic curve with upright ends reaches 3/4 of the way to its control points.
-    control = edge_y + side * _rise(abs(there - here)) * 4 / 3
+    control = edge_y + side * _rise(abs(span)) * 4 / 3
     end_y = edge_y + side * (ARROW - 1)
     path = f"M {start:.1f} {edge_y:.1f} C {start:.1f} {control:.1f} {tip:.1f} {control:.1f} {tip:.1f} {end_y:.1f}"
     return _stroke(path, step) + _arrow_head(tip, edge_y + side, 0, -side, step)
@@ -259,21 +261,12 @@ def _loop(layout: Layout, step: Transition) -> str:
 
 def _foot(layout: Layout, chain: Chain, step: Transition, leaving: bool) -> float:
     """Where an arc meets its state: spread out, and in such an order that arcs of one state do not cross."""
-    state = step.previous if leaving else step.following
-    here, there = layout.place[step.previous], layout.place[step.following]
-    onwards = there > here
-    spans = sorted(
-        abs(layout.place[other.following] - layout.place[other.previous])
-        for other in chain.steps
-        if (other.previous if leaving else other.following) == state
-        and (layout.place[other.following] > layout.place[other.previous]) == onwards
-        and layout.place[other.following] - layout.place[other.previous] not in (0, 1)
-    )
-    outside = 1 - spans.index(abs(there - here)) / max(
-        len(spans), 2
-    )  # 1 for the shortest arc, towards 0 for longer ones
-    offset = layout.node_width / 2 * (0.45 + 0.4 * outside)
-    return layout.x(layout.place[state]) + (offset if leaving == onwards else -offset)
+    state, span = step.previous if leaving else step.following, layout.span(step)
+    here = [layout.span(other) for other in chain.steps if (other.previous if leaving else other.following) == state]
+    same_side = sorted(abs(other) for other in here if other not in (0, 1) and (other > 0) == (span > 0))
+    rank = same_side.index(abs(span)) / max(len(same_side), 2)  # 0 for the shortest arc, which is the outermost
+    offset = layout.node_width / 2 * (0.85 - 0.4 * rank)
+    return layout.x(layout.place[state]) + (offset if leaving == (span > 0) else -offset)
 
 
 def _stroke(path: str, step: Transition) -> str:
@@ -329,15 +322,13 @@ def _edge_label(layout: Layout, step: Transition) -> str:
 
 
 def _label_place(layout: Layout, step: Transition) -> tuple[float, float]:
-    here, there = layout.place[step.previous], layout.place[step.following]
-    x = layout.x((here + there) / 2)
-    if there == here + 1:
-        return x, layout.row_y - 13
-    if there == here:
+    span = layout.span(step)
+    x = layout.x(layout.place[step.previous] + span / 2)
+    if span == 0:
         return x, layout.top - _rise(0) - 11
-    if there > here:
-        return x, layout.top - _rise(there - here)
-    return x, layout.bottom + _rise(here - there)
+    if span == 1:
+        return x, layout.row_y - 13
+    return x, layout.top - _rise(span) if span > 0 else layout.bottom + _rise(-span)
 
 
 def _label_width(step: Transition) -> float:

@@ -13,11 +13,6 @@ from torch import Tensor, nn
 
 from skillstack.policies.encoder import HIDDEN_SIZE, LstmState, RecurrentTrunk
 
-CALL = 0
-"""e = 0: the base policy carries out the uttered instruction, to its end."""
-ACT = 1
-"""e = 1: the level takes a primitive action itself."""
-
 
 class HierarchicalOutput(NamedTuple):
     """What the heads say; the leading dimensions are (n,) after a step and (t, n) after an unroll."""

@@ -134,15 +134,26 @@ def check_games(games: npt.ArrayLike, num_games: int) -> IntArray:
 def check_actions(actions: npt.ArrayLike, names: tuple[str, ...], count: int) -> IntArray:
     """Action numbers as an array of one for each game, or a clear error."""
     array = np.asarray(actions)
-    if array.shape != (count,) or array.dtype.kind not in "iu":
+    if array.shape != (count,) or (count and array.dtype.kind not in "iu"):
         raise SkillstackError(
-            f"There must be one whole-numbered action for each of {count} games, not {array.dtype} of shape {array.shape}."
+            f"There must be one whole-numbered action for each of {count} games, "
+            f"not {array.dtype} of shape {array.shape}."
         )
     if count and not 0 <= array.min() <= array.max() < len(names):
         numbers = ", ".join(f"{number} {name}" for number, name in enumerate(names))
         wrong = array[(array < 0) | (array >= len(names))][0]
         raise SkillstackError(f"There is no action {wrong}. The actions are: {numbers}.")
     return array.astype(np.int64, copy=False)
+
+
+def check_seeds(seeds: npt.ArrayLike, count: int) -> Seeds:
+    """Seeds as an array of one for each game, or a clear error."""
+    array = np.asarray(seeds)
+    if array.shape != (count,) or (count and (array.dtype.kind not in "iu" or array.min() < 0)):
+        raise SkillstackError(
+            f"There must be one seed for each of {count} games, a whole number from 0 to 2^64 - 1, not {seeds!r}."
+        )
+    return array.astype(np.uint64, copy=False)
 
 
 def check_tasks(tasks: npt.ArrayLike, vocabulary: Vocabulary, count: int, *, per_game: bool) -> TaskArray:
@@ -155,7 +166,7 @@ def check_tasks(tasks: npt.ArrayLike, vocabulary: Vocabulary, count: int, *, per
             f"not {array.dtype} of shape {array.shape}."
         )
     words = (len(vocabulary.skills), len(vocabulary.items))
-    if array.size and not (0 <= array.min() and (array < words).all()):
+    if array.size and not (array.min() >= 0 and (array < words).all()):
         raise SkillstackError(
             f"A task's skill must be from 0 to {words[0] - 1} and its item from 0 to {words[1] - 1}: "
             f"{', '.join(vocabulary.skills)}; {', '.join(vocabulary.items)}."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -32,11 +32,11 @@ class RoomsEnv(gymnasium.Env[Observation, np.int64]):
     `RoomsConfig`; `randomise=True` is short for the usual randomisation.
     """
 
-    metadata: ClassVar[dict[str, Any]] = METADATA
+    metadata: dict[str, Any] = METADATA
 
     def __init__(
         self,
-        task: str | Sequence[str] | None = None,
+        task: str | Instruction | Sequence[str | Instruction] | None = None,
         max_steps: int = Limits.episode,
         render_mode: str | None = None,
         **config: Any,
@@ -60,7 +60,7 @@ class RoomsEnv(gymnasium.Env[Observation, np.int64]):
         done = bool(terminated[0])
         return self._first(self._games.observe()), float(reward[0]), done, bool(truncated[0]), self._info(success=done)
 
-    def render(self) -> npt.NDArray[np.uint8] | None:  # type: ignore[override]
+    def render(self) -> npt.NDArray[np.uint8] | None:
         """The egocentric view."""
         return None if self.render_mode is None else self.world.observe()[0]
 
@@ -72,7 +72,7 @@ class RoomsEnv(gymnasium.Env[Observation, np.int64]):
         return {name: values[0] for name, values in observation.items()}
 
     def _info(self, success: bool) -> dict[str, Any]:
-        return {"task": str(self._games.instruction(0)), "success": success}
+        return {"task": self._games.names()[0], "success": success}
 
 
 class RoomsVectorEnv(VectorEnv[Observation, IntArray, npt.NDArray[Any]]):
@@ -87,7 +87,7 @@ class RoomsVectorEnv(VectorEnv[Observation, IntArray, npt.NDArray[Any]]):
     def __init__(
         self,
         num_envs: int = 1,
-        task: str | Sequence[str] | None = None,
+        task: str | Instruction | Sequence[str | Instruction] | None = None,
         max_steps: int = Limits.episode,
         render_mode: str | None = None,
         threads: int = 1,
@@ -113,7 +113,7 @@ class RoomsVectorEnv(VectorEnv[Observation, IntArray, npt.NDArray[Any]]):
         self._games.seed(seeds, self.np_random)
         self._games.start(np.arange(self.num_envs))
         self._ended[:] = False
-        return self._games.observe(), {}
+        return self._games.observe(), self._infos(success=self._ended.copy())
 
     def step(
         self, actions: IntArray
@@ -123,12 +123,16 @@ class RoomsVectorEnv(VectorEnv[Observation, IntArray, npt.NDArray[Any]]):
         if ended.any():
             self._games.start(np.flatnonzero(ended))
         self._ended = terminated | truncated
-        info = {"success": terminated, "_success": np.ones(self.num_envs, dtype=np.bool_)}
-        return self._games.observe(), reward, terminated, truncated, info
+        return self._games.observe(), reward, terminated, truncated, self._infos(success=terminated.copy())
 
-    def render(self) -> tuple[npt.NDArray[np.uint8], ...] | None:  # type: ignore[override]
+    def render(self) -> tuple[npt.NDArray[np.uint8], ...] | None:
         """The egocentric views."""
         return None if self.render_mode is None else tuple(self.world.observe())
+
+    def _infos(self, success: npt.NDArray[np.bool_]) -> dict[str, Any]:
+        """The games' infos as Gymnasium batches them: with each key a mask of the games that have it, here all."""
+        infos = {"task": self._games.names(), "success": success}
+        return infos | {f"_{key}": np.ones(self.num_envs, dtype=np.bool_) for key in infos}
 
 
 class _Games:
@@ -137,7 +141,7 @@ class _Games:
     def __init__(
         self,
         num_games: int,
-        task: str | Sequence[str] | None,
+        task: str | Instruction | Sequence[str | Instruction] | None,
         max_steps: int,
         render_mode: str | None,
         config: dict[str, Any],
@@ -148,11 +152,13 @@ class _Games:
         self.max_steps = Limits(episode=max_steps).episode
         self.world = RoomsWorld(make_config(**config), num_games, threads)
         vocabulary = self.world.description.vocabulary
-        texts = [task] if isinstance(task, str) else task
-        chosen = vocabulary.tasks if texts is None else [Instruction.parse(text, vocabulary) for text in texts]
+        texts = [task] if isinstance(task, str | Instruction) else task
+        chosen = vocabulary.tasks if texts is None else [Instruction.parse(str(text), vocabulary) for text in texts]
         if not chosen:
             raise SkillstackError("Give at least one task, or None for all of them.")
         self._choices: TaskArray = vocabulary.encode(chosen)
+        words = [str(instruction) for instruction in vocabulary.tasks]
+        self._names = np.array(words, dtype=object).reshape(len(vocabulary.skills), len(vocabulary.items))
         self._tasks = np.zeros((num_games, 2), dtype=np.int64)
         self._steps = np.zeros(num_games, dtype=np.int64)
         self._streams = np.zeros(num_games, dtype=np.uint64)  # each game's own sequence of seeds
@@ -160,7 +166,7 @@ class _Games:
         self._seeded = False
 
     @property
-    def observation_space(self) -> spaces.Dict:
+    def observation_space(self) -> spaces.Space[Any]:
         vocabulary, shape = self.world.description.vocabulary, self.world.description.image_shape
         return spaces.Dict(
             {
@@ -169,8 +175,9 @@ class _Games:
             }
         )
 
-    def instruction(self, game: int) -> Instruction:
-        return self.world.description.vocabulary.decode(self._tasks[game])
+    def names(self) -> npt.NDArray[np.object_]:
+        """Each game's task in words."""
+        return self._names[self._tasks[:, 0], self._tasks[:, 1]]
 
     def seed(self, seeds: Sequence[int | None], fresh: np.random.Generator) -> None:
         """Begin new sequences of games where there is a seed, and where there never was one."""
@@ -178,7 +185,7 @@ class _Games:
             raise SkillstackError(f"There must be one seed for each of {self.world.num_games} games, not {len(seeds)}.")
         for game, seed in enumerate(seeds):
             if seed is not None or not self._seeded:
-                self._streams[game] = fresh.integers(2**63) if seed is None else seed
+                self._streams[game] = fresh.integers(2**63) if seed is None else seed % 2**64
                 self._played[game] = 0
         self._seeded = True
 

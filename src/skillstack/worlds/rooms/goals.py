@@ -18,13 +18,10 @@ from skillstack.worlds.rooms.layout import (
     NOTHING,
     PLACED,
     PUT,
-    X0,
-    X1,
-    Z0,
-    Z1,
     State,
     X,
     Z,
+    inside,
 )
 from skillstack.worlds.rooms.physics import top_block
 
@@ -69,10 +66,7 @@ def standing(room: Any, blocks: Any, item: int) -> int:
     """How many of the item stand in the agent's room."""
     count = 0
     for slot in range(len(blocks)):
-        inside = (
-            room[X0] <= blocks[slot, BLOCK_X] < room[X1] and room[Z0] <= blocks[slot, BLOCK_Z] < room[Z1]
-        )
-        count += blocks[slot, ITEM] == item and inside
+        count += blocks[slot, ITEM] == item and inside(room, blocks[slot, BLOCK_X], blocks[slot, BLOCK_Z])
     return count
 
 
@@ -121,6 +115,4 @@ def _judge_executable(agents: Any, rooms: Any, blocks: Any, games: Any, tasks: A
     for i in range(len(games)):
         game = games[i]
         for j in range(tasks.shape[1]):
-            answers[i, j] = is_executable(
-                tasks[i, j, 0], tasks[i, j, 1], agents[game], rooms[game], blocks[game]
-            )
+            answers[i, j] = is_executable(tasks[i, j, 0], tasks[i, j, 1], agents[game], rooms[game], blocks[game])

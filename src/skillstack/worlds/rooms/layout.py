@@ -32,6 +32,7 @@ FORWARD_Z = np.array([-1, 0, 1, 0], dtype=np.int64)
 FIND, GET, PUT, STACK = range(4)  # places in SKILLS
 MAX_SIDE = 40  # cells; coordinates of two rooms side by side stay within a signed byte
 MAX_BLOCKS = 32
+MAX_ITEMS = 64
 
 State = npt.NDArray[Any]
 """One record a game: see `state_dtype`."""
@@ -71,7 +72,11 @@ class RoomsConfig:
     """What differs from game to game in how the world looks; None for the same look in every game."""
 
     def __post_init__(self) -> None:
-        Vocabulary(SKILLS, self.items)
+        if len(Vocabulary(SKILLS, self.items).items) > MAX_ITEMS:
+            raise SkillstackError(f"There can be at most {MAX_ITEMS} items, not {len(self.items)}.")
+        for name in ("room_width", "room_depth", "min_blocks", "max_blocks", "image_size"):
+            if not isinstance(getattr(self, name), int):
+                raise SkillstackError(f"{name} must be a whole number, not {getattr(self, name)!r}.")
         for name in ("room_width", "room_depth"):
             if not 2 <= getattr(self, name) <= MAX_SIDE:
                 raise SkillstackError(f"{name} must be from 2 to {MAX_SIDE} cells, not {getattr(self, name)}.")
@@ -80,13 +85,16 @@ class RoomsConfig:
                 f"Blocks must be 1 <= min_blocks <= max_blocks <= {MAX_BLOCKS}, "
                 f"not {self.min_blocks} and {self.max_blocks}."
             )
-        if 3 * self.slots > self.room_width * self.room_depth:
+        cells = 3 if min(self.room_width, self.room_depth) > 2 else 4
+        if cells * self.slots > self.room_width * self.room_depth:
             raise SkillstackError(
                 f"There is no room for {self.slots} blocks in {self.room_width} x {self.room_depth} cells: "
-                f"a block needs three cells, so that every block can be walked to."
+                f"a block needs {cells} cells there, so that every block can be walked to."
             )
         if not 0 <= self.held_start <= 1:
             raise SkillstackError(f"held_start is a probability, from 0 to 1, not {self.held_start}.")
+        if not isinstance(self.randomise, Randomisation | None):
+            raise SkillstackError(f"randomise must be a Randomisation or None, not {self.randomise!r}.")
         check_camera(self.fov, self.eye, self.pitch, self.randomise)
         if not 16 <= self.image_size <= 512:
             raise SkillstackError(f"image_size must be from 16 to 512 pixels, not {self.image_size}.")
@@ -110,6 +118,10 @@ class RoomsConfig:
         return Rewards() if self.penalty else Rewards(refused=0.0)
 
     @property
+    def num_looks(self) -> int:
+        return self.randomise.variety if self.randomise else 1
+
+    @property
     def rooms(self) -> npt.NDArray[np.int8]:
         """The rooms a game may take place in: rows of x0, z0, x1, z1, theme."""
         width, depth = self.room_width, self.room_depth
@@ -130,13 +142,47 @@ def state_dtype(slots: int) -> np.dtype[Any]:
     )
 
 
+@jit
+def inside(room: Any, x: int, z: int) -> bool:
+    """Whether a cell is one of the room's."""
+    return bool(room[X0] <= x < room[X1] and room[Z0] <= z < room[Z1])
+
+
+def are_states(config: RoomsConfig, state: State) -> bool:
+    """Whether records of the right type are states of games with these settings: compiled code relies on it."""
+    agents, rooms, blocks, looks = state["agent"], state["room"], state["blocks"], state["look"]
+    return bool(_are_states(agents, rooms, blocks, looks, config.rooms, len(config.items), config.num_looks))
+
+
+@jit
+def _are_states(agents: Any, rooms: Any, blocks: Any, looks: Any, choices: Any, num_items: int, num_looks: int) -> bool:
+    for game in range(len(agents)):
+        agent, room = agents[game], rooms[game]
+        known = False
+        for choice in range(len(choices)):
+            same = True
+            for column in range(5):
+                same = same and room[column] == choices[choice, column]
+            known = known or same
+        fine = known and looks[game] < num_looks and inside(room, agent[X], agent[Z]) and 0 <= agent[FACING] < 4
+        fine = fine and NOTHING <= agent[HELD] < num_items and NOTHING <= agent[PLACED] < num_items
+        for slot in range(blocks.shape[1]):
+            block = blocks[game, slot]
+            if block[ITEM] != NOTHING:
+                fine = fine and 0 <= block[ITEM] < num_items and 0 <= block[BLOCK_Y] <= 1
+                fine = fine and inside(room, block[BLOCK_X], block[BLOCK_Z])
+        if not fine:
+            return False
+    return True
+
+
 def start_games(config: RoomsConfig, state: State, games: Any, tasks: Any, seeds: Any) -> None:
     """Lay out a new game in `state[games]` for each task, from its seed alone."""
     _start_games(
         state["agent"], state["room"], state["blocks"], state["look"],
         games, tasks, seeds, config.rooms, len(config.items),
         config.min_blocks, config.max_blocks, config.distractors, config.held_start,
-        config.randomise.variety if config.randomise else 1,
+        config.num_looks,
     )  # fmt: skip
 
 
@@ -250,7 +296,7 @@ def _all_reachable(agent: Any, room: Any, blocks: Any, grid: Any, queue: Any) ->
         for direction in range(4):
             x = queue[head, 0] + FORWARD_X[direction]
             z = queue[head, 1] + FORWARD_Z[direction]
-            if x < room[X0] or x >= room[X1] or z < room[Z0] or z >= room[Z1] or grid[x, z] == seen:
+            if not inside(room, x, z) or grid[x, z] == seen:
                 continue
             if grid[x, z] == block:
                 left -= 1

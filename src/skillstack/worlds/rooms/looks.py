@@ -62,7 +62,8 @@ class Randomisation:
     def __post_init__(self) -> None:
         if not 1 <= self.variety <= 65_536:
             raise SkillstackError(f"There can be 1 to 65536 looks, not {self.variety}.")
-        for name, most in (("texture", 1.0), ("hue", 0.5), ("light", 0.6), ("fov", 10.0), ("eye", 0.3), ("pitch", 15.0)):
+        most_of = {"texture": 1.0, "hue": 0.5, "light": 0.6, "fov": 10.0, "eye": 0.3, "pitch": 15.0}
+        for name, most in most_of.items():
             if not 0 <= getattr(self, name) <= most:
                 raise SkillstackError(f"Randomisation of {name} must be from 0 to {most}, not {getattr(self, name)}.")
 
@@ -78,13 +79,14 @@ def check_camera(fov: float, eye: float, pitch: float, randomise: Randomisation 
         raise SkillstackError(f"The field of view must stay from 30 to 100 degrees; it is {fov:g} +- {change.fov:g}.")
     if not 1.05 <= eye - change.eye <= eye + change.eye <= 1.95:
         raise SkillstackError(
-            f"The eye must stay between the tops of one and of two blocks, 1.05 to 1.95; it is {eye:g} +- {change.eye:g}."
+            "The eye must stay between the tops of one and of two blocks, 1.05 to 1.95; "
+            f"it is {eye:g} +- {change.eye:g}."
         )
     steepest = abs(pitch) + change.pitch + (fov + change.fov) / 2
-    if steepest > 85:
+    if not steepest <= 85:
         raise SkillstackError(
-            f"The view must not reach straight down or up: pitch and half the field of view come to {steepest:g} degrees, "
-            "at most 85 are possible."
+            "The view must not reach straight down or up: "
+            f"pitch and half the field of view come to {steepest:g} degrees, at most 85 are possible."
         )
 
 
@@ -115,6 +117,23 @@ def paint_looks(
     """Paint all the looks there are: `randomise.variety` of them, or the standard one alone."""
     change = randomise or STEADY
     seeds = np.arange(change.variety, dtype=np.uint64)
+    few = np.array_split(seeds, -(-len(seeds) // 16))  # at a time, so that the numbers on the way stay small
+    parts = [_paint(materials, fov, eye, pitch, change, some) for some in few]
+    return Looks(
+        texels=np.concatenate([part.texels for part in parts]),
+        sky=np.concatenate([part.sky for part in parts]),
+        view=np.concatenate([part.view for part in parts]),
+    )
+
+
+def _paint(
+    materials: npt.NDArray[np.float64],
+    fov: float,
+    eye: float,
+    pitch: float,
+    change: Randomisation,
+    seeds: npt.NDArray[np.uint64],
+) -> Looks:
     size, num_materials = materials[0].size // 3, len(materials)
     draws = 2.0 * uniforms(seeds[:, None], np.arange(8 + num_materials * (4 + size))) - 1.0  # in [-1, 1)
     whole, each = draws[:, :8], draws[:, 8:].reshape(len(seeds), num_materials, 4 + size)
@@ -153,7 +172,7 @@ def _light_faces(materials: npt.NDArray[np.float64]) -> npt.NDArray[np.uint8]:
     shaded = materials[:, :, None] * SHADES[:, None, None]  # (L, materials, 3 faces, texels, 3)
     themes = [shaded[:, (2 * theme, 2 * theme + 1, 2 * theme + 1), (TOP, FACE_X, FACE_Z)] for theme in range(THEMES)]
     wools = shaded[:, 2 * THEMES :].reshape(len(materials), -1, *materials.shape[2:])
-    return np.clip(np.concatenate([*themes, wools], axis=1), 0, 255).astype(np.uint8)
+    return np.asarray(np.clip(np.concatenate([*themes, wools], axis=1), 0, 255), dtype=np.uint8)
 
 
 def _item_colour(item: str, number: int) -> npt.NDArray[np.float64]:

@@ -29,15 +29,12 @@ from skillstack.worlds.rooms.layout import (
     ITEM,
     NOTHING,
     PUT,
-    X0,
-    X1,
-    Z0,
-    Z1,
     State,
     X,
     Z,
+    inside,
 )
-from skillstack.worlds.rooms.physics import act
+from skillstack.worlds.rooms.physics import PICK_UP, act
 from skillstack.worlds.world import IntArray
 
 MOST_STEPS = 400  # longer ways are not looked for
@@ -52,13 +49,18 @@ def shortest_paths(state: State, tasks: npt.ArrayLike) -> list[IntArray]:
     return [shortest_path(game, pair) for game, pair in zip(state, pairs, strict=True)]
 
 
-def shortest_path(game: Any, task: npt.ArrayLike) -> IntArray:
-    """The fewest actions that achieve a task from one game's state."""
+def shortest_path(game: Any, task: npt.ArrayLike, hands: bool = True) -> IntArray:
+    """The fewest actions that achieve a task from one game's state; without `hands`, by walking and turning alone.
+
+    Where walking alone does not lead there, hands are used all the same.
+    """
     skill, item = np.asarray(task, dtype=np.int64)
     path = np.empty(MOST_STEPS, dtype=np.int64)
-    nodes = FIRST_NODES
+    nodes, actions = FIRST_NODES, len(ACTIONS) if hands else PICK_UP
     while nodes <= MOST_NODES:
-        length = _search(game["agent"].copy(), game["room"], game["blocks"].copy(), skill, item, nodes, path)
+        length = _search(game["agent"].copy(), game["room"], game["blocks"].copy(), skill, item, actions, nodes, path)
+        if length == NO_WAY and not hands:
+            return shortest_path(game, task)
         if length == NO_WAY:
             raise SkillstackError("This task cannot be achieved from this state.")
         if length != NO_SPACE:
@@ -68,7 +70,7 @@ def shortest_path(game: Any, task: npt.ArrayLike) -> IntArray:
 
 
 @jit
-def _search(agent: Any, room: Any, blocks: Any, skill: int, item: int, nodes: int, path: Any) -> int:
+def _search(agent: Any, room: Any, blocks: Any, skill: int, item: int, actions: int, nodes: int, path: Any) -> int:
     """A*: fills `path` and returns its length."""
     agents = np.empty((nodes, agent.shape[0]), dtype=np.int8)
     stacks = np.empty((nodes, blocks.shape[0], blocks.shape[1]), dtype=np.int8)
@@ -100,7 +102,7 @@ def _search(agent: Any, room: Any, blocks: Any, skill: int, item: int, nodes: in
             return _trace(node, parent, taken, path)
         if count + len(ACTIONS) > nodes or entries + len(ACTIONS) > 4 * nodes:
             return NO_SPACE
-        for action in range(len(ACTIONS)):
+        for action in range(actions):
             _copy(agents[node], stacks[node], agents[count], stacks[count])
             act(agents[count], room, stacks[count], action)
             child = _look_up(agents, stacks, count, table)
@@ -204,9 +206,10 @@ def _estimate(agent: Any, room: Any, blocks: Any, skill: int, item: int) -> int:
         if blocks[slot, ITEM] != item:
             continue
         walk = _walk(agent, room, blocks[slot])
-        if skill == FIND or skill == GET or skill == PUT:
-            clear_hand = 0 if skill == FIND or empty else 1
-            best = min(best, walk + (0 if skill == FIND else 1) + (1 if skill == PUT else 0) + clear_hand)
+        if skill == FIND:
+            best = min(best, walk)
+        elif skill in (GET, PUT):
+            best = min(best, walk + (1 if skill == GET else 2) + (0 if empty else 1))
         elif holds:
             best = min(best, walk + 1)
         else:
@@ -222,7 +225,7 @@ def _walk(agent: Any, room: Any, block: Any) -> int:
     best = UNREACHABLE
     for facing in range(4):
         x, z = block[BLOCK_X] - FORWARD_X[facing], block[BLOCK_Z] - FORWARD_Z[facing]
-        if room[X0] <= x < room[X1] and room[Z0] <= z < room[Z1]:
+        if inside(room, x, z):
             turns = abs(agent[FACING] - facing)
             best = min(best, abs(agent[X] - x) + abs(agent[Z] - z) + min(turns, 4 - turns))
     return best
@@ -239,5 +242,3 @@ def _carry(blocks: Any, slot: int, item: int) -> int:
             )
             best = min(best, max(apart - 2, 1))
     return best
-
-

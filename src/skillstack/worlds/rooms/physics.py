@@ -16,13 +16,10 @@ from skillstack.worlds.rooms.layout import (
     ITEM,
     NOTHING,
     PLACED,
-    X0,
-    X1,
-    Z0,
-    Z1,
     State,
     X,
     Z,
+    inside,
 )
 
 # Numbers of layout.ACTIONS. Moves are 0 to 3.
@@ -61,7 +58,7 @@ def _move(agent: Any, room: Any, blocks: Any, action: int) -> None:
     quarters = (0, 2, 3, 1)[action]  # forward, backward, left, right, in quarter turns to the right
     direction = (agent[FACING] + quarters) % 4
     x, z = agent[X] + FORWARD_X[direction], agent[Z] + FORWARD_Z[direction]
-    if _inside(room, x, z) and top_block(blocks, x, z) == NOTHING:
+    if inside(room, x, z) and top_block(blocks, x, z) == NOTHING:
         agent[X], agent[Z] = x, z
 
 
@@ -78,7 +75,7 @@ def _put_down(agent: Any, room: Any, blocks: Any) -> None:
     x, z = agent[X] + FORWARD_X[agent[FACING]], agent[Z] + FORWARD_Z[agent[FACING]]
     below = top_block(blocks, x, z)
     y = 0 if below == NOTHING else blocks[below, BLOCK_Y] + 1
-    if agent[HELD] == NOTHING or y > 1 or not _inside(room, x, z):
+    if agent[HELD] == NOTHING or y > 1 or not inside(room, x, z):
         return
     for slot in range(len(blocks)):
         if blocks[slot, ITEM] == NOTHING:
@@ -91,16 +88,11 @@ def _put_down(agent: Any, room: Any, blocks: Any) -> None:
 
 
 @jit
-def _inside(room: Any, x: int, z: int) -> bool:
-    return bool(room[X0] <= x < room[X1] and room[Z0] <= z < room[Z1])
-
-
-@jit
 def top_block(blocks: Any, x: int, z: int) -> int:
     """The slot of the topmost block on a cell, or NOTHING."""
     top = NOTHING
     for slot in range(len(blocks)):
-        if blocks[slot, ITEM] != NOTHING and blocks[slot, BLOCK_X] == x and blocks[slot, BLOCK_Z] == z:
-            if top == NOTHING or blocks[slot, BLOCK_Y] > blocks[top, BLOCK_Y]:
-                top = slot
+        here = blocks[slot, ITEM] != NOTHING and blocks[slot, BLOCK_X] == x and blocks[slot, BLOCK_Z] == z
+        if here and (top == NOTHING or blocks[slot, BLOCK_Y] > blocks[top, BLOCK_Y]):
+            top = slot
     return top

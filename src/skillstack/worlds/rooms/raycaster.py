@@ -225,10 +225,10 @@ def cast_block(agent: Any, block: Any, texels: Any, view: Any, frame: Any) -> No
         enter_top = -_FAR
         if up < 0.0:
             enter_top, leave = y1 / up, min(leave, y0 / up)
+        elif y1 < 0.0:
+            continue  # level and rising rays pass over a block on the floor
         elif up > 0.0:
             leave = min(leave, y1 / up)
-            if y0 > 0.0:
-                enter_top = y0 / up
         enter = max(enter_front, enter_top, 1e-6)
         if enter >= leave:
             continue

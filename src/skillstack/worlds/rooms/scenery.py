@@ -7,6 +7,7 @@ draw, pixel for pixel, at about the cost of copying a frame.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -41,7 +42,8 @@ from skillstack.worlds.rooms.raycaster import cast_block, cast_room, sort_blocks
 from skillstack.worlds.rooms.sprites import Sprites, gather_sprites, paint_sprite
 from skillstack.worlds.world import Frames
 
-MOST_BYTES = 64 * 2**20  # larger sceneries are not worth their memory; the ray caster draws directly then
+# Larger sceneries are not worth their memory and the time to make them; the ray caster draws directly then.
+MOST_BYTES, MOST_PICTURES = 64 * 2**20, 10_000
 
 
 @dataclass(frozen=True)
@@ -49,21 +51,30 @@ class Scenery:
     """All views of the empty rooms, and all sprites of a block."""
 
     backgrounds: npt.NDArray[np.uint8]
-    """(views, size, size, 3): see `_view_number`."""
+    """(views, size, size, 3): by room, the agent's cell in it and its facing."""
     sprites: Sprites
     """See `_sprite_number`."""
 
 
 def fits(config: RoomsConfig) -> bool:
     """Whether the pictures can be made beforehand: one look for all games, and not too many views."""
-    views = sum(4 * int(room[X1] - room[X0]) * int(room[Z1] - room[Z0]) for room in config.rooms.astype(int))
-    return config.randomise is None and views * config.image_size**2 * 3 <= MOST_BYTES
+    width, depth = _extent(config)
+    reach = max(width, depth)
+    views, sprites = 4 * len(config.rooms) * width * depth, 8 * reach * (2 * reach - 1)
+    few = views + sprites <= MOST_PICTURES and views * config.image_size**2 * 3 <= MOST_BYTES
+    return config.randomise is None and few
+
+
+def _extent(config: RoomsConfig) -> tuple[int, int]:
+    """Cells of a room from west to east and from north to south."""
+    room = config.rooms[0].astype(int)
+    return int(room[X1] - room[X0]), int(room[Z1] - room[Z0])
 
 
 def make_scenery(config: RoomsConfig, looks: Looks) -> Scenery:
     """Draw every view of the empty rooms and every sprite with the ray caster."""
     rooms = config.rooms
-    width, depth = int(rooms[0, X1] - rooms[0, X0]), int(rooms[0, Z1] - rooms[0, Z0])
+    width, depth = _extent(config)
     poses = product(range(len(rooms)), range(width), range(depth), range(4))
     state = np.zeros(len(rooms) * width * depth * 4, dtype=state_dtype(1))
     for view, (room, x, z, facing) in zip(state, poses, strict=True):
@@ -72,7 +83,7 @@ def make_scenery(config: RoomsConfig, looks: Looks) -> Scenery:
     size = config.image_size
     backgrounds = np.empty((len(state), size, size, 3), dtype=np.uint8)
     _draw_backgrounds(state["agent"], state["room"], looks.texels[0], looks.sky[0], looks.view[0], backgrounds)
-    return Scenery(backgrounds, _make_sprites(max(width, depth), size, looks.view[0]))
+    return Scenery(backgrounds, gather_sprites(_draw_blocks(max(width, depth), size, looks.view[0])))
 
 
 @jit
@@ -81,29 +92,26 @@ def _draw_backgrounds(agents: Any, rooms: Any, texels: Any, sky: Any, view: Any,
         cast_room(agents[i], rooms[i], texels, sky, view, backgrounds[i])
 
 
-def _make_sprites(reach: int, size: int, view: npt.NDArray[np.float64]) -> Sprites:
-    """Let the ray caster draw a block whose texels are their own numbers."""
+def _draw_blocks(reach: int, size: int, view: npt.NDArray[np.float64]) -> Iterator[npt.NDArray[np.int32]]:
+    """Let the ray caster draw a block whose texels are their own numbers, in the order of `_sprite_number`."""
     numbers = np.zeros((3 * (THEMES + 1), TEXELS * TEXELS, 3), dtype=np.uint8)
     face, place = np.divmod(np.arange(3 * TEXELS * TEXELS), TEXELS * TEXELS)
     numbers[3 * THEMES + face, place] = np.stack([face, place, np.full_like(place, 255)], axis=1)
     picture = np.zeros((size, size, 3), dtype=np.uint8)
-    drawn = np.full((_sprite_number(4, 0, 0, 0, reach), size, size), -1, dtype=np.int32)
     for facing, a, b, y in product(range(4), range(reach), range(1 - reach, reach), range(2)):
         fx, fz = FORWARD_X[facing], FORWARD_Z[facing]
         agent = np.array([0, 0, facing, NOTHING, NOTHING], dtype=np.int8)
         block = np.array([0, a * fx - b * fz, a * fz + b * fx, y], dtype=np.int8)
         picture[:] = 0
         cast_block(agent, block, numbers, view, picture)
-        shown = picture[..., 2] > 0
         texel = picture[..., 0].astype(np.int32) * TEXELS * TEXELS + picture[..., 1]
-        drawn[_sprite_number(facing, a, b, y, reach)][shown] = texel[shown]
-    return gather_sprites(drawn)
+        yield np.where(picture[..., 2] > 0, texel, -1)
 
 
 @jit
 def _sprite_number(facing: int, a: int, b: int, y: int, reach: int) -> int:
     """The sprite of a block that stands a cells ahead, b to the right, y up."""
-    return ((facing * reach + a) * (2 * reach - 1) + b + (reach - 1 if facing < 4 else 0)) * 2 + y
+    return ((facing * reach + a) * (2 * reach - 1) + b + reach - 1) * 2 + y
 
 
 def paste_frames(state: State, games: Any, scenery: Scenery, looks: Looks, hand: Sprites, frames: Frames) -> None:

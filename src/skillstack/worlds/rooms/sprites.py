@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,12 +23,13 @@ class Sprites:
     """(pixels, 2): where in the frame's bytes a pixel is, and where in an item's texels, as bytes too, its colour."""
 
 
-def gather_sprites(pictures: npt.NDArray[np.int32]) -> Sprites:
-    """Sprites of pictures (n, size, size) whose pixels are texel numbers, face * 256 + place, or -1 for nothing."""
-    flat = pictures.reshape(len(pictures), -1)
-    number, place = np.nonzero(flat >= 0)
-    starts = np.searchsorted(number, np.arange(len(pictures) + 1))
-    return Sprites(starts.astype(np.int64), 3 * np.stack([place, flat[number, place]], axis=1).astype(np.int32))
+def gather_sprites(pictures: Iterable[npt.NDArray[np.int32]]) -> Sprites:
+    """Sprites of pictures (size, size) whose pixels are texel numbers, face * 256 + place, or -1 for nothing."""
+    sprites = []
+    for picture in pictures:
+        place = np.flatnonzero(picture >= 0)
+        sprites.append(3 * np.stack([place, picture.flat[place]], axis=1).astype(np.int32))
+    return Sprites(np.cumsum([0, *map(len, sprites)]), np.concatenate(sprites))
 
 
 @jit
@@ -51,6 +53,7 @@ def make_hand(size: int) -> Sprites:
     centre, edge, turn = np.array([0.56, -0.52, 1.05]), 0.40, np.radians(45.0)  # right, up, ahead
     axes = np.array([[np.cos(turn), 0, np.sin(turn)], [0, 1, 0], [-np.sin(turn), 0, np.cos(turn)]])  # the cube's own
     rays = np.stack([u, -v, np.ones_like(u)], axis=-1) @ axes.T  # (size, size, 3), in the cube's coordinates
+    rays[rays == 0] = 1e-12  # a ray along a face comes to it far away, but does come
     origin = -axes @ centre
     near = (-np.sign(rays) * edge / 2 - origin) / rays  # where each ray enters the three slabs
     far = (np.sign(rays) * edge / 2 - origin) / rays
@@ -60,4 +63,4 @@ def make_hand(size: int) -> Sprites:
     across = np.where(axis == 0, place[..., 2], place[..., 0])
     down = np.where(axis == 1, place[..., 2], TEXELS - 1 - place[..., 1])
     texel = np.array([FACE_X, TOP, FACE_Z])[axis] * TEXELS**2 + down * TEXELS + across
-    return gather_sprites(np.where(enter < far.min(axis=-1), texel, -1).astype(np.int32)[None])
+    return gather_sprites([np.where(enter < far.min(axis=-1), texel, -1).astype(np.int32)])

@@ -69,9 +69,7 @@ def _draw_floor(pen: ImageDraw.ImageDraw, room: Any, cell: int, colour: tuple[in
             pen.rectangle([left, top, left + cell - 1, top + cell - 1], fill=colour, outline=line)
 
 
-def _draw_block(
-    pen: ImageDraw.ImageDraw, left: int, top: int, edge: int, name: str, colour: tuple[int, ...]
-) -> None:
+def _draw_block(pen: ImageDraw.ImageDraw, left: int, top: int, edge: int, name: str, colour: tuple[int, ...]) -> None:
     pen.rectangle([left, top, left + edge - 1, top + edge - 1], fill=colour, outline=DARK, width=max(edge // 20, 1))
     if edge < 16:
         return

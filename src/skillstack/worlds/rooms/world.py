@@ -12,13 +12,22 @@ import numpy.typing as npt
 from skillstack.errors import SkillstackError
 from skillstack.instructions import TaskArray
 from skillstack.worlds.rooms.goals import judge_achieved, judge_executable
-from skillstack.worlds.rooms.layout import RoomsConfig, State, start_games, state_dtype
+from skillstack.worlds.rooms.layout import RoomsConfig, State, are_states, start_games, state_dtype
 from skillstack.worlds.rooms.looks import make_materials, paint_looks
 from skillstack.worlds.rooms.physics import step_games
 from skillstack.worlds.rooms.raycaster import cast_frames
 from skillstack.worlds.rooms.scenery import fits, make_scenery, paste_frames
 from skillstack.worlds.rooms.sprites import make_hand
-from skillstack.worlds.world import BoolArray, Frames, IntArray, Seeds, check_actions, check_games, check_tasks
+from skillstack.worlds.world import (
+    BoolArray,
+    Frames,
+    IntArray,
+    Seeds,
+    check_actions,
+    check_games,
+    check_seeds,
+    check_tasks,
+)
 
 
 class RoomsWorld:
@@ -58,10 +67,7 @@ class RoomsWorld:
     ) -> None:
         games = self._games(games)
         tasks = check_tasks(tasks, self.description.vocabulary, len(games), per_game=False)
-        seeds = np.asarray(seeds, dtype=np.uint64)
-        if seeds.shape != (len(games),):
-            raise SkillstackError(f"There must be one seed for each of {len(games)} games, not shape {seeds.shape}.")
-        start_games(self.config, self.state, games, tasks, seeds)
+        start_games(self.config, self.state, games, tasks, check_seeds(seeds, len(games)))
 
     def step(self, actions: IntArray | Sequence[int], games: IntArray | Sequence[int] | None = None) -> None:
         games = self._games(games)
@@ -81,10 +87,13 @@ class RoomsWorld:
 
     def restore(self, snapshots: State, games: IntArray | Sequence[int] | None = None) -> None:
         games = self._games(games)
-        self.state[games] = self._check_snapshots(snapshots, len(games))
+        snapshots = self._check_snapshots(snapshots)
+        if len(snapshots) != len(games):
+            raise SkillstackError(f"There must be one snapshot for each of {len(games)} games, not {len(snapshots)}.")
+        self.state[games] = snapshots
 
     def render(self, snapshots: State) -> Frames:
-        snapshots = self._check_snapshots(snapshots, len(snapshots))
+        snapshots = self._check_snapshots(snapshots)
         return self._draw(snapshots, np.arange(len(snapshots)))
 
     def _games(self, games: IntArray | Sequence[int] | None) -> IntArray:
@@ -115,10 +124,12 @@ class RoomsWorld:
         else:
             cast_frames(state, games, self._looks, state["look"][games].astype(np.int64), self._hand, frames)
 
-    def _check_snapshots(self, snapshots: npt.NDArray[Any], count: int) -> State:
-        if getattr(snapshots, "dtype", None) != self.state.dtype or snapshots.shape != (count,):
+    def _check_snapshots(self, snapshots: npt.NDArray[Any]) -> State:
+        """A copy of the snapshots, which may come from anywhere, so that compiled code can rely on them."""
+        array = np.array(snapshots)
+        if array.dtype != self.state.dtype or array.ndim != 1 or not are_states(self.config, array):
             raise SkillstackError(
-                f"These are not {count} snapshots of a world with these settings (the size of the rooms and the number "
-                "of blocks must be the same)."
+                "These are not snapshots of a world with these settings: its rooms, items, most blocks and number of "
+                "looks must be the same."
             )
-        return snapshots
+        return array

@@ -1,0 +1,545 @@
+"""A plan in words: as a tree in colour for the terminal, as a line, and as a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from rich.text import Text
+from rich.tree import Tree
+
+from skillstack.instructions import Instruction
+from skillstack.rollout.plan import ACHIEVED, CUT_OFF, LIMIT, REFUSED, Odds, PlanDecision, PlanRun, PlanTree
+from skillstack.worlds.rooms.looks import WOOL
+
+SIGNS = {ACHIEVED: "✓", LIMIT: "⏱", REFUSED: "✗", CUT_OFF: "✂", "": "…"}
+
+MOST_ACTIONS = 10
+"""Different actions after each other that the line of a terminal run names; the others are counted."""
+LIKELY = 0.05
+"""Choices that were not made are shown from this probability on, ..."""
+MOST_CHOICES = 3
+"""... and at most so many, the one that was made counted."""
+
+
+def fold(words: Iterable[str]) -> list[str]:
+    """Equal words after each other as one: "turn left x3".
+
+    >>> fold(["turn left", "turn left", "pick up"])
+    ['turn left x2', 'pick up']
+    """
+    counted = [(word, len(list(group))) for word, group in groupby(words)]
+    return [word if times == 1 else f"{word} x{times}" for word, times in counted]
+
+
+def core(run: PlanRun) -> PlanRun:
+    """The run that did the work: calls that only hand the same instruction down are skipped."""
+    while len(run.decisions) == 1:
+        below = run.decisions[0].run
+        if below is None or (below.instruction, below.outcome) != (run.instruction, run.outcome):
+            break
+        run = below
+    return run
+
+
+def is_terminal(run: PlanRun) -> bool:
+    """Whether this is a run of the terminal policy, whose actions are many and small."""
+    return run.level == 0
+
+
+def step_range(run: PlanRun) -> str:
+    """The steps that a run covers, in words."""
+    if not run.outcome:
+        return f"from step {run.first_step}"
+    steps = run.last_step - run.first_step
+    if steps <= 1:
+        return f"step {run.first_step}" if steps else "no steps"
+    return f"steps {run.first_step}-{run.last_step - 1}"
+
+
+def terminal_steps(run: PlanRun) -> str:
+    """How many steps a run took: "1 step", "9 steps"."""
+    return f"{len(run.decisions)} step{'' if len(run.decisions) == 1 else 's'}"
+
+
+# As a line
+
+
+def plan_line(tree: PlanTree) -> str:
+    """The plan on one line: `get blue: find blue, pick up`, with a sign at what did not work out."""
+    run = core(tree.root)
+    parts = _line_parts(run)
+    return _line_name(run) + (f": {', '.join(parts)}" if parts else "")
+
+
+def _line_parts(run: PlanRun) -> list[str]:
+    return [] if is_terminal(run) else fold(_line_part(decision) for decision in run.decisions)
+
+
+def _line_part(decision: PlanDecision) -> str:
+    if decision.run is None:
+        return decision.action or f"{decision.utterance} {SIGNS[REFUSED]}"
+    run = core(decision.run)
+    parts = _line_parts(run)
+    return _line_name(run) + (f" ({', '.join(parts)})" if parts else "")
+
+
+def _line_name(run: PlanRun) -> str:
+    return str(run.instruction) + ("" if run.outcome == ACHIEVED else f" {SIGNS[run.outcome]}")
+
+
+# As a tree
+
+
+def plan_tree_renderable(tree: PlanTree, probabilities: bool = False) -> Tree:
+    """The plan as a tree that rich prints in colour; `probabilities` adds the odds behind each decision."""
+    label = _run_label(tree.root)
+    if probabilities:
+        label.append("\nprobabilities: policy / grammar / both as drawn from", style="dim")
+    root = Tree(label, guide_style="dim")
+    _grow(root, tree.root, probabilities)
+    return root
+
+
+def _grow(node: Tree, run: PlanRun, probabilities: bool) -> None:
+    if is_terminal(run):
+        if run.decisions:
+            node.add(_terminal_label(run))
+        return
+    for decisions in _same_actions(run.decisions, apart=probabilities):
+        first = decisions[0]
+        label = _decision_label(decisions)
+        if probabilities:
+            _append_odds(label, first)
+        child = node.add(label)
+        if first.run is not None:
+            _grow(child, first.run, probabilities)
+
+
+def _same_actions(decisions: Sequence[PlanDecision], apart: bool) -> list[list[PlanDecision]]:
+    """Equal own actions after each other together, unless they are wanted `apart`; each utterance alone."""
+    groups: list[list[PlanDecision]] = []
+    for decision in decisions:
+        if groups and not apart and decision.action is not None and decision.action == groups[-1][-1].action:
+            groups[-1].append(decision)
+        else:
+            groups.append([decision])
+    return groups
+
+
+def _decision_label(decisions: Sequence[PlanDecision]) -> Text:
+    first, last = decisions[0], decisions[-1]
+    if first.run is not None:
+        return _run_label(first.run)
+    if first.utterance is not None:
+        return Text.assemble(_quoted(first.utterance), "  ", _ending(REFUSED), (f"  at step {first.step}", "dim"))
+    times = "" if len(decisions) == 1 else f" x{len(decisions)}"
+    steps = f"step {first.step}" if first is last else f"steps {first.step}-{last.step}"
+    return Text.assemble((f"{first.action}{times}", "bold"), (f"  {steps}", "dim"))
+
+
+def _run_label(run: PlanRun) -> Text:
+    place = f"  level {run.level}, {step_range(run)}"
+    return Text.assemble(_quoted(run.instruction), "  ", _ending(run.outcome), (place, "dim"))
+
+
+def _terminal_label(run: PlanRun) -> Text:
+    actions = fold(decision.action.removeprefix("move ") for decision in run.decisions if decision.action)
+    named, more = actions[:MOST_ACTIONS], len(actions) - MOST_ACTIONS
+    text = ", ".join(named) + (f", ... ({more} more)" if more > 0 else "")
+    return Text(f"{terminal_steps(run)}: {text}", style="dim")
+
+
+def _quoted(instruction: Instruction) -> Text:
+    """The instruction on a patch of its item's wool, which can be read on dark and on light."""
+    words = f'"{instruction}"'
+    if instruction.item not in WOOL:
+        return Text(words, style="bold")
+    red, green, blue = WOOL[instruction.item]
+    ink = "#141414" if 0.3 * red + 0.59 * green + 0.11 * blue > 120 else "#fafafa"
+    return Text(words, style=f"bold {ink} on #{red:02x}{green:02x}{blue:02x}")
+
+
+def _ending(outcome: str) -> Text:
+    style = {ACHIEVED: "green", "": "dim"}.get(outcome, "red")
+    return Text(f"{SIGNS[outcome]} {outcome or 'under way'}", style=style)
+
+
+def _append_odds(label: Text, decision: PlanDecision) -> None:
+    """A line for each choice that led to the decision: what was chosen first, then what else was likely."""
+    called = decision.utterance is not None
+    chosen = {"switch": "call" if called else "act", "instruction": str(decision.utterance), "action": decision.action}
+    for name in ("switch", "instruction" if called else "action"):
+        if name in decision.odds:
+            label.append(f"\n{name:<11} ", style="dim")
+            label.append(_odds_words(decision.odds[name], chosen[name] or ""), style="dim cyan")
+
+
+def _odds_words(odds: Odds, chosen: str) -> str:
+    drawn = odds.policy if odds.drawn is None else odds.drawn
+    others = sorted((word for word in drawn if word != chosen and drawn[word] >= LIKELY), key=lambda word: -drawn[word])
+    return ", ".join(f"{word} {_three(odds, word)}" for word in [chosen, *others][:MOST_CHOICES])
+
+
+def _three(odds: Odds, word: str) -> str:
+    sources = (odds.policy, odds.grammar, odds.drawn)
+    if odds.grammar is None and odds.drawn is None:
+        return f"{odds.policy.get(word, 0.0):.2f}"
+    return " / ".join("-" if chances is None else f"{chances.get(word, 0.0):.2f}" for chances in sources)
+
+
+# As a sentence
+
+PHRASES = {  # past tense and infinitive; {} is the thing
+    "find": ("found {}", "find {}"),
+    "get": ("got {}", "get {}"),
+    "put": ("put {} down", "put {} down"),
+    "stack": ("stacked {}", "stack {}"),
+}
+IRREGULAR = {
+    "bring": "brought", "build": "built", "buy": "bought", "catch": "caught", "cut": "cut", "drink": "drank",
+    "drop": "dropped", "eat": "ate", "feed": "fed", "go": "went", "grab": "grabbed", "hit": "hit", "hold": "held",
+    "make": "made", "plug": "plugged", "see": "saw", "sell": "sold", "shut": "shut", "spin": "spun", "step": "stepped",
+    "stop": "stopped", "take": "took", "throw": "threw",
+}  # fmt: skip
+REGULAR = frozenset(
+    [
+        "attack",
+        "chop",
+        "clean",
+        "click",
+        "close",
+        "collect",
+        "cook",
+        "cover",
+        "craft",
+        "defend",
+        "destroy",
+        "empty",
+        "fetch",
+        "fill",
+        "follow",
+        "guard",
+        "jump",
+        "kick",
+        "kill",
+        "lift",
+        "light",
+        "load",
+        "lock",
+        "mine",
+        "move",
+        "open",
+        "paint",
+        "place",
+        "plant",
+        "press",
+        "pull",
+        "push",
+        "reach",
+        "remove",
+        "repair",
+        "rotate",
+        "roll",
+        "smash",
+        "strafe",
+        "swap",
+        "touch",
+        "toggle",
+        "turn",
+        "unlock",
+        "use",
+        "visit",
+        "wait",
+        "walk",
+        "wash",
+        "water",
+    ]
+)
+TIMES = (
+    "",
+    "once",
+    "twice",
+    *(f"{n} times" for n in ["three", "four", "five", "six", "seven", "eight", "nine", "ten"]),
+)
+ORDINALS = ("", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+
+MOST_CLAUSES = (6, 4)
+"""Things that are told of the plan, and of each of its parts; what is between is counted."""
+
+
+def plan_sentence(tree: PlanTree) -> str:
+    """The plan in one plain sentence: "I got the blue block: I found it, then picked it up." """
+    return _Teller(tree.world).sentence(tree.root)
+
+
+class _Teller:
+    """Tells a plan from its beginning, and so knows what "it" is and what is in the hand.
+
+    What an action did to the world is not in a plan; only how runs ended is. So a teller only claims what follows from
+    that, and says "tried" of the rest.
+    """
+
+    def __init__(self, world: str) -> None:
+        self._blocks = world.startswith("rooms")
+        self._it: str | None = None  # the item that was mentioned last
+        self._held: str | None = None  # as far as is known
+        self._faced: str | None = None
+        self._stacked: str | None = None  # the item that is being stacked: there are two, so one of them is "a" block
+
+    def sentence(self, root: PlanRun) -> str:
+        tries = _tries(root) if root.outcome == ACHIEVED else [core(root)]
+        thing = self._introduce(root.instruction)
+        past, infinitive = (phrase.format(thing) for phrase in _phrases(root.instruction))
+        if root.outcome == ACHIEVED:
+            steps = f" in {terminal_steps(tries[0])}" if is_terminal(tries[0]) else ""
+            told = past + (f" {_at_try(len(tries))}" if len(tries) > 1 else steps)
+        else:
+            told = f"could not {infinitive}" if root.outcome else f"am trying to {infinitive}"
+        story = "" if _is_obvious(tries[-1]) else self._story(tries[-1], detail=0)
+        return f"I {told}: {story}." if story else f"I {told}."
+
+    def _introduce(self, task: Instruction) -> str:
+        if task.skill == "stack":
+            self._stacked = task.item
+            return f"the {_plural(self._noun(task.item))}"
+        return self._thing(task.item)
+
+    # The parts of a run
+
+    def _story(self, run: PlanRun, detail: int) -> str:
+        """What a run's level did, one clause for each thing, and how it ended if it is the whole plan."""
+        outer = self._stacked
+        if run.instruction.skill == "stack":
+            self._stacked = run.instruction.item
+        clauses = [] if is_terminal(run) else self._clauses(run, detail)
+        self._stacked = outer
+        ending = _ending_clause(run) if detail == 0 else ""
+        if not clauses:
+            return ending
+        so_far = "so far " if not run.outcome and detail == 0 else ""
+        return f"{so_far}I {_join(clauses, _link(run), ending)}"
+
+    def _clauses(self, run: PlanRun, detail: int) -> list[str]:
+        groups = _groups(run.decisions)
+        most = MOST_CLAUSES[detail]
+        clauses: list[str] = []
+        for number, group in enumerate(groups):
+            last = number == len(groups) - 1
+            if last and len(groups) > most:
+                left_out = len(clauses) - (most - 2)
+                clauses = [*clauses[: most - 2], f"did {left_out} other things"]
+                self._it = None  # what it is may be among what was left out
+            clauses.append(self._clause(group, run, last, detail))
+        return clauses
+
+    def _clause(self, group: Sequence[PlanDecision], run: PlanRun, last: bool, detail: int) -> str:
+        first = group[0]
+        crowning = last and run.outcome == ACHIEVED  # what achieved the run's goal
+        if first.action is not None:
+            return self._action(first.action, len(group), run.instruction if crowning else None)
+        if first.run is None:
+            assert first.utterance is not None, "a decision is an action or an utterance"
+            what, why = self._refused(first.utterance)
+            often = f" {_times(len(group))}" if len(group) > 1 else ""
+            return f"asked myself{often} to {what}" + (f", {why}" if last and run.outcome == REFUSED else f" ({why})")
+        tries = [attempt for decision in group if decision.run for attempt in _tries(decision.run)]
+        clause = self._attempts(tries)
+        if crowning and run.instruction.skill == "stack" and tries[-1].instruction.skill == "put":
+            clause += " on top"
+        clause += self._details(tries, detail)
+        self._remember(tries[-1])
+        return clause
+
+    def _attempts(self, tries: Sequence[PlanRun]) -> str:
+        task, outcome = tries[-1].instruction, tries[-1].outcome
+        thing, often = self._target(task), f" {_times(len(tries))}" if len(tries) > 1 else ""
+        past, infinitive = (phrase.format(thing) for phrase in _phrases(task))
+        search = task.skill == "find"
+        if all(attempt.outcome == ACHIEVED for attempt in tries):
+            return past + often
+        if outcome == ACHIEVED:
+            return f"looked for {thing}{often} until I found it" if search else f"{past} {_at_try(len(tries))}"
+        if outcome in ("", CUT_OFF):
+            be = "was still" if outcome else "am now"
+            return f"{be} looking for {thing}" if search else f"{be} trying to {infinitive}"
+        return f"looked for {thing}{often} in vain" if search else f"failed{often} to {infinitive}"
+
+    def _details(self, tries: Sequence[PlanRun], detail: int) -> str:
+        run = tries[-1]
+        if is_terminal(run) or _is_obvious(run) or detail + 1 == len(MOST_CLAUSES) or not run.decisions:
+            return ""
+        return f" ({self._story(run, detail + 1)})"
+
+    def _action(self, action: str, times: int, achieved: Instruction | None) -> str:
+        """An own action; `achieved` is the goal that it brought about, if it did."""
+        if action == "pick up":
+            return self._pick_up(times, achieved)
+        if action == "put down":
+            return self._put_down(times, achieved)
+        self._faced = None
+        often = f" {_times(times)}" if times > 1 else ""
+        verb, *rest = action.split()
+        return (" ".join([_past(verb), *rest]) if _is_verb(verb) else f'did "{action}"') + often
+
+    def _pick_up(self, times: int, achieved: Instruction | None) -> str:
+        item = achieved.item if achieved and achieved.skill == "get" else None
+        if item is None and self._held is None and times == 1:
+            item = self._faced
+        self._faced = None
+        if item is None:
+            return "tried to pick something up" + (f" {_times(times)}" if times > 1 else "")
+        self._held = item
+        return f"picked {self._thing(item)} up" + (f" {_at_try(times)}" if times > 1 else "")
+
+    def _put_down(self, times: int, achieved: Instruction | None) -> str:
+        item = achieved.item if achieved and achieved.skill in ("put", "stack") else None
+        if item is None and times == 1:
+            item = self._held
+        self._faced = item
+        if item is None:
+            return "tried to put something down" + (f" {_times(times)}" if times > 1 else "")
+        self._held = None
+        on_top = " on top" if achieved and achieved.skill == "stack" else ""
+        return f"put {self._thing(item)} down{on_top}" + (f" {_at_try(times)}" if times > 1 else "")
+
+    def _remember(self, run: PlanRun) -> None:
+        task = run.instruction
+        self._faced = task.item if run.outcome == ACHIEVED and task.skill in ("find", "put") else None
+        if run.outcome == ACHIEVED and task.skill in ("get", "put", "stack"):
+            self._held = task.item if task.skill == "get" else None
+
+    # Things
+
+    def _target(self, task: Instruction) -> str:
+        """The thing of a call; one that is in the hand can be found again only in another one."""
+        if task.skill == "find" and self._held == task.item:
+            self._it = task.item
+            return "the other one" if self._stacked == task.item else f"another {self._noun(task.item)}"
+        if task.skill == "stack":
+            return f"the {_plural(self._noun(task.item))}"
+        return self._thing(task.item)
+
+    def _thing(self, item: str) -> str:
+        noun = self._noun(item)
+        if self._it == item:
+            return "it"
+        self._it = item
+        return _a(noun) if self._stacked == item else f"the {noun}"
+
+    def _noun(self, item: str) -> str:
+        return f"{item} block" if self._blocks or item in WOOL else item
+
+    def _refused(self, task: Instruction) -> tuple[str, str]:
+        """What was uttered, and why it could not be done."""
+        noun = self._noun(task.item)
+        if task.skill == "find":
+            return f"find {f'another {noun}' if self._held == task.item else _a(noun)}", "which was not there"
+        if task.skill == "put":
+            return f"put {_a(noun)} down", "which I did not hold"
+        if task.skill == "stack":
+            return f"stack {_plural(noun)}", "of which there were not two"
+        return _phrases(task)[1].format(_a(noun)), "which was not possible"
+
+
+def _is_obvious(run: PlanRun) -> bool:
+    """Whether what was done is what the instruction says."""
+    return run.instruction.skill == "put" and [decision.action for decision in run.decisions] == ["put down"]
+
+
+def _tries(run: PlanRun) -> list[PlanRun]:
+    """A run that did nothing but call its own instruction stands for those calls."""
+    below = [decision.run for decision in run.decisions]
+    calls = [call for call in below if call is not None and call.instruction == run.instruction]
+    if not calls or len(calls) < len(below) or calls[-1].outcome != run.outcome:
+        return [run]
+    return [attempt for call in calls for attempt in _tries(call)]
+
+
+def _groups(decisions: Sequence[PlanDecision]) -> list[list[PlanDecision]]:
+    """Decisions that are told as one: an action again, a refused utterance again, a call until it works out."""
+    groups: list[list[PlanDecision]] = []
+    for decision in decisions:
+        if groups and _belongs(decision, groups[-1]):
+            groups[-1].append(decision)
+        else:
+            groups.append([decision])
+    return groups
+
+
+def _belongs(decision: PlanDecision, group: Sequence[PlanDecision]) -> bool:
+    previous = group[-1]
+    if (decision.action, decision.utterance) != (previous.action, previous.utterance):
+        return False
+    if decision.run is None or previous.run is None:
+        return decision.run is previous.run
+    done = [attempt.run is not None and attempt.run.outcome == ACHIEVED for attempt in (*group, decision)]
+    return not any(done[:-1]) or all(done)
+
+
+def _link(run: PlanRun) -> str:
+    """What stands before the last of several clauses."""
+    last = run.decisions[-1] if run.decisions else None
+    if run.outcome == REFUSED:
+        return "but then"
+    if last and last.run and last.run.outcome in ("", CUT_OFF):
+        return "and"
+    return "then"
+
+
+def _join(clauses: Sequence[str], link: str, ending: str) -> str:
+    """Clauses as a list, and a clause with a subject of its own, if there is one, behind them."""
+    if ending.startswith("when "):
+        clauses, ending = [*clauses[:-1], f"{clauses[-1]} {ending}"], ""
+    if ending:
+        return f"{', '.join(clauses)}, and {ending}"
+    if len(clauses) > 2 and link == "then":
+        link = "and"
+    return ", ".join(clauses[:-1]) + (f", {link} " if len(clauses) > 1 else "") + clauses[-1]
+
+
+def _ending_clause(run: PlanRun) -> str:
+    """Why the whole plan ended, where its last clause does not say it."""
+    if run.outcome == LIMIT:
+        count = terminal_steps(run) if is_terminal(run) else f"{len(run.decisions)} decisions"
+        return f"I gave up after {count}"
+    if run.outcome != CUT_OFF:
+        return ""
+    last = run.decisions[-1].run if run.decisions else None
+    if is_terminal(run):
+        return "the game ran out of steps"
+    return f"{'when' if last and last.outcome == CUT_OFF else 'then'} the game ran out of steps"
+
+
+def _phrases(task: Instruction) -> tuple[str, str]:
+    if task.skill in PHRASES:
+        return PHRASES[task.skill]
+    if _is_verb(task.skill):
+        return f"{_past(task.skill)} {{}}", f"{task.skill} {{}}"
+    return f'did "{task}"', f'do "{task}"'
+
+
+def _is_verb(word: str) -> bool:
+    return word in IRREGULAR or word in REGULAR
+
+
+def _past(verb: str) -> str:
+    if verb in IRREGULAR:
+        return IRREGULAR[verb]
+    return verb.removesuffix("e") + "ed" if not verb.endswith("y") else verb[:-1] + "ied"
+
+
+def _times(times: int) -> str:
+    return TIMES[times] if times < len(TIMES) else f"{times} times"
+
+
+def _at_try(number: int) -> str:
+    return f"at the {ORDINALS[number]} try" if number < len(ORDINALS) else f"at try {number}"
+
+
+def _a(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+
+
+def _plural(noun: str) -> str:
+    return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
