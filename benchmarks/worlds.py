@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -35,6 +36,8 @@ GOAL_AT_SIZE = 10.0
 GOAL_RAW = 5.0
 """And how many times ViZDoom raw, which draws more pixels but resizes nothing."""
 RAW = "vizdoom-raw"
+FAIR_SHARE = 0.85
+"""A measurement that got less of its cores than this had other processes on them."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,8 @@ class Sample:
     """Agent steps a second, of all processes together."""
     warm_up_seconds: float
     frame: tuple[int, ...]
+    share: float
+    """How much of its cores' time it got, from start to end; other processes on them make rates too low."""
 
 
 @dataclass(frozen=True)
@@ -181,15 +186,23 @@ def finish(process: subprocess.Popen[str]) -> Measurement | str:
 def take(name: str, run: int, cores: list[int], args: Args, cache: str) -> Sample | str:
     """Measure a world with one process on each of the cores."""
     processes = []
+    begin, worked = time.perf_counter(), children_seconds()
     for core in cores:
         with pinned(core):
             processes.append(start(name, args, cache))
     measured = [finish(process) for process in processes]  # all must end before the next world starts
+    share = (children_seconds() - worked) / ((time.perf_counter() - begin) * len(cores))
     good = [m for m in measured if isinstance(m, Measurement)]
     if len(good) < len(measured):
         return next(m for m in measured if isinstance(m, str))
     rate = sum(m.steps / m.seconds for m in good)
-    return Sample(name, run, len(cores), rate, max(m.warm_up_seconds for m in good), good[0].frame)
+    return Sample(name, run, len(cores), rate, max(m.warm_up_seconds for m in good), good[0].frame, share)
+
+
+def children_seconds() -> float:
+    """Processor time of all processes that were started here and have ended, and of theirs."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def take_turns(args: Args, console: Console) -> list[Sample]:
@@ -281,6 +294,17 @@ def verdict(against: str, ours: float | None, peer: str | None, rates: dict[str,
     return f"{word}: {times:.1f} times {against} ({label(peer)}) on one core; the goal is {goal:g}."
 
 
+def name_disturbed(samples: list[Sample]) -> str:
+    """A sentence on the measurements that other processes disturbed: they count, but the reader must know."""
+    disturbed = [sample for sample in samples if sample.share < FAIR_SHARE]
+    text = f"{len(disturbed)} of {len(samples)} measurements got less than {FAIR_SHARE:.0%} of their cores"
+    if not disturbed:
+        return f"{text}."
+    rows = Counter((sample.name, sample.cores) for sample in disturbed)
+    named = ", ".join(f"{label(name)} on {cores} ({count})" for (name, cores), count in rows.items())
+    return f"{text}; their rates are too low: {named}."
+
+
 def describe_machine() -> dict[str, Any]:
     """What a reader must know to compare numbers."""
     info = Path("/proc/cpuinfo")  # Linux; elsewhere Python's own word must do
@@ -319,7 +343,7 @@ def main() -> None:
     samples = take_turns(args, console)
     if samples:
         console.print(make_table(samples))
-    for sentence in judge(samples) if args.peers else ():
+    for sentence in [name_disturbed(samples), *(judge(samples) if args.peers else ())]:
         console.print(sentence, markup=False)
     if args.json is not None:
         write_json(args.json, args, machine, samples)

@@ -199,7 +199,7 @@ def _check_words(kind: str, words: Sequence[str]) -> None:
         raise SkillstackError(f"There must be at least one {kind}.")
     for word in words:
         if not word or word != word.lower() or len(word.split()) != 1:
-            raise SkillstackError(f'"{word}" cannot be a {kind}: use one lower-case word.')
+            raise SkillstackError(f'"{word}" is no {kind}: use one lower-case word.')
     twice = {word for word in words if list(words).count(word) > 1}
     if twice:
         raise SkillstackError(f'The {kind} "{min(twice)}" is listed twice; list each {kind} once.')

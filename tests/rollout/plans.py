@@ -50,7 +50,7 @@ def oracle_plan(world: RoomsWorld, words: str, seed: int) -> PlanTree:
 
 def _walk(world: RoomsWorld, item: str) -> PlanRun:
     vocabulary = world.description.vocabulary
-    path = shortest_path(world.state[0], vocabulary.encode(Instruction("find", item)))
+    path = shortest_path(world.state[0], vocabulary.encode(Instruction("find", item)), hands=False)
     return find(0, *(_step(world, world.description.actions[action]) for action in path), item=item)
 
 

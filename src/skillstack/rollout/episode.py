@@ -71,6 +71,8 @@ class Episode:
     """Utterances at all levels, executable or not."""
     refusals: int
     """Utterances at all levels that could not be executed."""
+    reached: npt.NDArray[np.bool_] | None = None
+    """(T + 1, tasks): which of the level's tasks held at the start and after each decision, if it was asked for."""
     plan: PlanTree | None = None
     """Recorded if the runner was asked to."""
 

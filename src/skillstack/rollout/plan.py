@@ -74,7 +74,7 @@ class PlanRun:
     decisions: list[PlanDecision] = field(default_factory=list)
 
     def runs(self) -> Iterator[PlanRun]:
-        """This run and all below it, in order of time."""
+        """Itself and all runs below, in order of time."""
         yield self
         for decision in self.decisions:
             if decision.run is not None:

@@ -106,7 +106,7 @@ def _grow(node: Tree, run: PlanRun, probabilities: bool) -> None:
         if run.decisions:
             node.add(_terminal_label(run))
         return
-    for decisions in _same_actions(run.decisions, apart=probabilities):
+    for decisions in same_actions(run.decisions, apart=probabilities):
         first = decisions[0]
         label = _decision_label(decisions)
         if probabilities:
@@ -116,7 +116,7 @@ def _grow(node: Tree, run: PlanRun, probabilities: bool) -> None:
             _grow(child, first.run, probabilities)
 
 
-def _same_actions(decisions: Sequence[PlanDecision], apart: bool) -> list[list[PlanDecision]]:
+def same_actions(decisions: Sequence[PlanDecision], apart: bool = False) -> list[list[PlanDecision]]:
     """Equal own actions after each other together, unless they are wanted `apart`; each utterance alone."""
     groups: list[list[PlanDecision]] = []
     for decision in decisions:
@@ -196,72 +196,20 @@ PHRASES = {  # past tense and infinitive; {} is the thing
     "put": ("put {} down", "put {} down"),
     "stack": ("stacked {}", "stack {}"),
 }
-IRREGULAR = {
-    "bring": "brought", "build": "built", "buy": "bought", "catch": "caught", "cut": "cut", "drink": "drank",
-    "drop": "dropped", "eat": "ate", "feed": "fed", "go": "went", "grab": "grabbed", "hit": "hit", "hold": "held",
-    "make": "made", "plug": "plugged", "see": "saw", "sell": "sold", "shut": "shut", "spin": "spun", "step": "stepped",
-    "stop": "stopped", "take": "took", "throw": "threw",
+PAST = {  # of verbs that other worlds' skills and actions may begin with; what is not here is quoted
+    "attack": "attacked", "bring": "brought", "build": "built", "catch": "caught", "close": "closed",
+    "collect": "collected", "cook": "cooked", "craft": "crafted", "cut": "cut", "dig": "dug", "drink": "drank",
+    "drop": "dropped", "eat": "ate", "fetch": "fetched", "fill": "filled", "follow": "followed", "grab": "grabbed",
+    "hit": "hit", "jump": "jumped", "kill": "killed", "lock": "locked", "make": "made", "mine": "mined",
+    "move": "moved", "open": "opened", "place": "placed", "plant": "planted", "press": "pressed", "pull": "pulled",
+    "push": "pushed", "reach": "reached", "step": "stepped", "take": "took", "throw": "threw", "toggle": "toggled",
+    "touch": "touched", "turn": "turned", "unlock": "unlocked", "use": "used", "visit": "visited", "wait": "waited",
+    "walk": "walked", "water": "watered",
 }  # fmt: skip
-REGULAR = frozenset(
-    [
-        "attack",
-        "chop",
-        "clean",
-        "click",
-        "close",
-        "collect",
-        "cook",
-        "cover",
-        "craft",
-        "defend",
-        "destroy",
-        "empty",
-        "fetch",
-        "fill",
-        "follow",
-        "guard",
-        "jump",
-        "kick",
-        "kill",
-        "lift",
-        "light",
-        "load",
-        "lock",
-        "mine",
-        "move",
-        "open",
-        "paint",
-        "place",
-        "plant",
-        "press",
-        "pull",
-        "push",
-        "reach",
-        "remove",
-        "repair",
-        "rotate",
-        "roll",
-        "smash",
-        "strafe",
-        "swap",
-        "touch",
-        "toggle",
-        "turn",
-        "unlock",
-        "use",
-        "visit",
-        "wait",
-        "walk",
-        "wash",
-        "water",
-    ]
-)
 TIMES = (
-    "",
-    "once",
-    "twice",
-    *(f"{n} times" for n in ["three", "four", "five", "six", "seven", "eight", "nine", "ten"]),
-)
+    "", "once", "twice", "three times", "four times", "five times", "six times", "seven times", "eight times",
+    "nine times", "ten times",
+)  # fmt: skip
 ORDINALS = ("", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 MOST_CLAUSES = (6, 4)
@@ -269,7 +217,7 @@ MOST_CLAUSES = (6, 4)
 
 
 def plan_sentence(tree: PlanTree) -> str:
-    """The plan in one plain sentence: "I got the blue block: I found it, then picked it up." """
+    """The plan in one plain sentence, such as: I got the blue block: I found it, then picked it up."""
     return _Teller(tree.world).sentence(tree.root)
 
 
@@ -316,7 +264,7 @@ class _Teller:
         self._stacked = outer
         ending = _ending_clause(run) if detail == 0 else ""
         if not clauses:
-            return ending
+            return ending if is_terminal(run) else ""
         so_far = "so far " if not run.outcome and detail == 0 else ""
         return f"{so_far}I {_join(clauses, _link(run), ending)}"
 
@@ -380,7 +328,7 @@ class _Teller:
         self._faced = None
         often = f" {_times(times)}" if times > 1 else ""
         verb, *rest = action.split()
-        return (" ".join([_past(verb), *rest]) if _is_verb(verb) else f'did "{action}"') + often
+        return (" ".join([PAST[verb], *rest]) if verb in PAST else f'did "{action}"') + often
 
     def _pick_up(self, times: int, achieved: Instruction | None) -> str:
         item = achieved.item if achieved and achieved.skill == "get" else None
@@ -501,32 +449,23 @@ def _join(clauses: Sequence[str], link: str, ending: str) -> str:
 def _ending_clause(run: PlanRun) -> str:
     """Why the whole plan ended, where its last clause does not say it."""
     if run.outcome == LIMIT:
-        count = terminal_steps(run) if is_terminal(run) else f"{len(run.decisions)} decisions"
-        return f"I gave up after {count}"
+        if is_terminal(run):
+            return f"I gave up after {terminal_steps(run)}"
+        return f"gave up after {len(run.decisions)} decision{'' if len(run.decisions) == 1 else 's'}"
     if run.outcome != CUT_OFF:
         return ""
-    last = run.decisions[-1].run if run.decisions else None
     if is_terminal(run):
         return "the game ran out of steps"
+    last = run.decisions[-1].run if run.decisions else None
     return f"{'when' if last and last.outcome == CUT_OFF else 'then'} the game ran out of steps"
 
 
 def _phrases(task: Instruction) -> tuple[str, str]:
     if task.skill in PHRASES:
         return PHRASES[task.skill]
-    if _is_verb(task.skill):
-        return f"{_past(task.skill)} {{}}", f"{task.skill} {{}}"
+    if task.skill in PAST:
+        return f"{PAST[task.skill]} {{}}", f"{task.skill} {{}}"
     return f'did "{task}"', f'do "{task}"'
-
-
-def _is_verb(word: str) -> bool:
-    return word in IRREGULAR or word in REGULAR
-
-
-def _past(verb: str) -> str:
-    if verb in IRREGULAR:
-        return IRREGULAR[verb]
-    return verb.removesuffix("e") + "ed" if not verb.endswith("y") else verb[:-1] + "ied"
 
 
 def _times(times: int) -> str:

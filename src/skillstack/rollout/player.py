@@ -15,7 +15,7 @@ import torch
 from skillstack.instructions import Stage, TaskArray, Vocabulary
 from skillstack.policies.agent import Agent
 from skillstack.policies.encoder import LstmState
-from skillstack.policies.flat import FlatPolicy
+from skillstack.policies.flat import FlatOutput
 from skillstack.policies.grammar import Grammar
 from skillstack.worlds.world import Frames, IntArray
 
@@ -89,7 +89,7 @@ class AgentPlayer:
             self._see(level, slots), torch.from_numpy(tasks), LstmState(hidden[rows], cell[rows])
         )
         hidden[rows], cell[rows] = new_hidden, new_cell
-        if isinstance(policy, FlatPolicy):
+        if isinstance(output, FlatOutput):
             return Proposal(_log_softmax(output.action))
         return Proposal(*(_log_softmax(part) for part in (output.action, output.switch, output.skill, output.item)))
 

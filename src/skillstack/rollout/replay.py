@@ -47,6 +47,14 @@ class Recording:
     maps: list[Picture] | None = None
     """As many pictures from above; None where the world cannot draw them."""
 
+    def check(self, tree: PlanTree) -> None:
+        """Refuse to go with a plan of another length."""
+        steps = len(tree.actions())
+        if len(self.frames) != steps + 1:
+            raise SkillstackError(
+                f"This recording has {len(self.frames)} frames, but a plan of {steps} steps needs {steps + 1}."
+            )
+
 
 def replay(world: World, tree: PlanTree, map_size: int = MAP_SIZE) -> Recording:
     """Play a plan again in the world's game 0, which is put back afterwards where the world can do that."""

@@ -9,7 +9,7 @@ executed, and its caller looks at its own goal.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import islice
 from typing import Any
 
@@ -35,7 +35,7 @@ _PLACES = np.arange(DRAWS, dtype=np.uint64)
 class RunnerConfig:
     """How games are played."""
 
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
     """Step limits of runs, levels and games."""
     greedy: bool = False
     """Take the likeliest choice in place of a drawn one."""
@@ -68,13 +68,17 @@ class Runner:
         config: RunnerConfig | None = None,
         *,
         plans: bool = False,
+        hindsight: bool = False,
         timer: Timer | None = None,
     ) -> None:
-        """`plans` records a plan tree of each game; `timer` collects where the time goes."""
+        """`plans` records a plan tree of each game, `hindsight` which other tasks it achieved on the way.
+
+        `timer` collects where the time goes.
+        """
         self.world, self.player = world, player
         self.config = config or RunnerConfig()
         self.timer = timer or Timer("runner")
-        self._plans = plans
+        self._plans, self._hindsight = plans, hindsight
         self._skill_words, self._item_words = _translation(player, world)
         self._known = [_known_pairs(stage.base, player.vocabulary) for stage in player.stages]
         size, levels = world.num_games, len(player.stages)
@@ -90,6 +94,7 @@ class Runner:
         self._decisions = np.zeros((size, levels), dtype=np.int64)
         self._previous = np.zeros((size, levels), dtype=np.int64)  # state of the grammar
         self._kept: list[list[tuple[Decisions, int]]] = [[] for _ in range(size)]  # the top level's decisions
+        self._reached: list[list[BoolArray]] = [[] for _ in range(size)]  # tasks that held: at first, after decisions
         self._recorder: PlanRecorder | None = None
 
     def play(
@@ -138,6 +143,10 @@ class Runner:
         if self._recorder:
             self._recorder.begin_games(slots, seeds)
         self._begin_runs(self._top, slots, tasks)
+        if self._hindsight:
+            for slot in slots.tolist():
+                self._reached[slot] = []
+            self._note_reached(slots)
 
     def _begin_runs(self, level: int, slots: IntArray, tasks: TaskArray) -> None:
         """RUN(k, g) is entered."""
@@ -235,6 +244,14 @@ class Runner:
         seen, frames = self._seen
         return frames[np.searchsorted(seen, slots)]
 
+    def _note_reached(self, slots: IntArray) -> None:
+        """Which of the top level's tasks hold now."""
+        every = self._in_world(self.player.vocabulary.encode(self.player.stages[self._top].tasks))
+        with self.timer("world"):
+            reached = self.world.achieved(np.broadcast_to(every, (len(slots), *every.shape)), slots)
+        for slot, row in zip(slots.tolist(), reached, strict=True):
+            self._reached[slot].append(row)
+
     def _go_back_up(self, slots: IntArray, refused: BoolArray) -> list[tuple[int, str]]:
         """Close the decisions just made, and the runs that end with them; returns the games that ended, and how."""
         ended = []
@@ -245,6 +262,8 @@ class Runner:
                 continue
             with self.timer("world"):
                 achieved = self.world.achieved(self._in_world(self._tasks[here, level]), here) & ~refused[here]
+            if self._hindsight and level == self._top:
+                self._note_reached(here)
             rewards = self.world.rewards.of(achieved, refused[here])
             limit = self.config.limits.decisions if level else self.config.limits.flat
             spent = self._decisions[here, level] >= limit
@@ -272,7 +291,7 @@ class Runner:
             decisions = _gather(self._kept[slot])
             rewards = np.zeros(len(decisions), dtype=np.float32)
             done = np.zeros(len(decisions), dtype=np.bool_)
-            rewards[-1] = self.world.rewards.of(np.bool_(outcome == ACHIEVED), np.bool_(outcome == REFUSED))
+            rewards[-1] = self.world.rewards.of(np.array(outcome == ACHIEVED), np.array(outcome == REFUSED))
             done[-1] = True
             episode = Episode(
                 level=self._top,
@@ -285,6 +304,7 @@ class Runner:
                 steps=int(self._steps[slot]),
                 calls=int(self._calls[slot]),
                 refusals=int(self._refusals[slot]),
+                reached=np.stack(self._reached[slot]) if self._hindsight else None,
                 plan=self._recorder.tree(slot) if self._recorder else None,
             )
         return number, episode

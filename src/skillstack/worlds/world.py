@@ -46,7 +46,7 @@ class Rewards:
     """For an instruction that cannot be executed; 0 turns the rule off, and the game goes on."""
 
     def __post_init__(self) -> None:
-        if self.success <= 0 or self.refused > 0:
+        if not (self.success > 0 and self.refused <= 0):
             raise SkillstackError("A success must be worth more than 0 and a refused instruction at most 0.")
 
     def of(self, achieved: BoolArray, refused: BoolArray) -> npt.NDArray[np.float32]:
@@ -149,7 +149,12 @@ def check_actions(actions: npt.ArrayLike, names: tuple[str, ...], count: int) ->
 def check_seeds(seeds: npt.ArrayLike, count: int) -> Seeds:
     """Seeds as an array of one for each game, or a clear error."""
     array = np.asarray(seeds)
-    if array.shape != (count,) or (count and (array.dtype.kind not in "iu" or array.min() < 0)):
+    if array.dtype.kind in "iu":
+        whole = not array.size or bool(array.min() >= 0)
+    else:  # NumPy takes small and very large whole numbers in one list for floats
+        array = np.asarray(seeds, dtype=object)
+        whole = all(isinstance(seed, int) and 0 <= seed < 2**64 for seed in array.flat)
+    if array.shape != (count,) or not whole:
         raise SkillstackError(
             f"There must be one seed for each of {count} games, a whole number from 0 to 2^64 - 1, not {seeds!r}."
         )

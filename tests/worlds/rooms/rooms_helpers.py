@@ -8,7 +8,8 @@ import numpy as np
 
 from skillstack.instructions import DEFAULT_VOCABULARY, Instruction
 from skillstack.worlds.rooms import ACTIONS, RoomsConfig, RoomsWorld
-from skillstack.worlds.rooms.layout import ITEM, NOTHING, State, state_dtype
+from skillstack.worlds.rooms.layout import ITEM, NOTHING, state_dtype
+from skillstack.worlds.rooms.looks import Looks, make_materials, paint_looks
 
 ALL_TASKS = DEFAULT_VOCABULARY.encode(DEFAULT_VOCABULARY.tasks)  # (24, 2)
 STANDARD = RoomsConfig()
@@ -107,5 +108,6 @@ def is_executable(world: RoomsWorld, text: str) -> bool:
     return bool(world.executable(tasks(text))[0])
 
 
-def concatenated(*states: State) -> State:
-    return np.concatenate(states)
+def looks_of(config: RoomsConfig) -> Looks:
+    """The looks that a world with these settings paints."""
+    return paint_looks(make_materials(config.items), config.fov, config.eye, config.pitch, config.randomise)

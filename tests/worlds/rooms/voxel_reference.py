@@ -121,11 +121,18 @@ def held_block(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarra
     first_hit = np.full((size, size), np.inf)
     ray = np.stack([root * (u + 1), -v, root * (1 - u)])  # in the cube's own axes: across, up, depth
     middle = np.array([root * (0.56 + 1.05), -0.52, root * (1.05 - 0.56)])[:, None, None]
-    for t in np.arange(0.6, 1.6, 0.0005):
+    step = 0.002
+    for t in np.arange(0.6, 1.6, step):
         inside = (np.abs(t * ray - middle) < half).all(axis=0)
         first_hit[inside & np.isinf(first_hit)] = t
     shown = np.isfinite(first_hit)
-    point = np.where(shown, first_hit, 1.0) * ray - middle
+    inner = np.where(shown, first_hit, 1.0)
+    outer = inner - step
+    for _ in range(40):  # the border lies between the last point outside and the first inside
+        between = (inner + outer) / 2
+        inside = (np.abs(between * ray - middle) < half).all(axis=0)
+        inner, outer = np.where(inside, between, inner), np.where(inside, outer, between)
+    point = inner * ray - middle
     axis = np.abs(point).argmax(axis=0)  # the face is where the point is farthest out
     across, up, depth = np.floor((point / (2 * half) + 0.5) * 16).astype(int).clip(0, 15)
     face = np.choose(axis, [1, 0, 2])

@@ -1,0 +1,149 @@
+"""Speed on this machine: the world, and the runner relative to the bare forward passes that it needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+from time import perf_counter
+
+import gymnasium
+import numpy as np
+import torch
+
+import skillstack
+from skillstack.instructions import COLOURS, Instruction, TaskArray, add_stage, make_stages
+from skillstack.policies.agent import Agent
+from skillstack.policies.encoder import LstmState
+from skillstack.rollout.player import AgentPlayer, Proposal
+from skillstack.rollout.runner import Runner, RunnerConfig
+from skillstack.timing import Timer, Timing
+from skillstack.worlds.rooms import RoomsConfig, RoomsWorld
+from skillstack.worlds.world import Frames, IntArray
+
+WORLD_ID = "skillstack/Rooms-v0"
+
+
+@dataclass(frozen=True)
+class WorldSpeed:
+    """Steps a second of the vector environment, rendering and resets included."""
+
+    num_envs: int
+    randomise: bool
+    steps_per_second: float
+    warm_up_seconds: float
+    """Making the world, compiling and drawing the first frame."""
+
+
+@dataclass(frozen=True)
+class RunnerSpeed:
+    """Primitive steps a second of the runner, beside the bare forward passes of the same frames and decisions."""
+
+    levels: int
+    items: int
+    shared_encoder: bool
+    steps_per_second: float
+    microseconds_per_step: float
+    ratio: float
+    """Time of the bare forward passes over time of the runner: 1 if nothing else took any."""
+    timing: Timing
+
+
+def measure_world(num_envs: int, randomise: bool = False, seconds: float = 1.0, runs: int = 5) -> WorldSpeed:
+    """Random actions in the vector environment; the median of several runs."""
+    assert skillstack.__version__, "importing the package registers the world"
+    begin = perf_counter()
+    env = gymnasium.make_vec(
+        WORLD_ID, num_envs, vectorization_mode="vector_entry_point", vector_kwargs={"randomise": randomise}
+    )
+    env.reset(seed=0)
+    actions = np.random.default_rng(0).integers(8, size=(256, num_envs))
+    env.step(actions[0])
+    warm_up = perf_counter() - begin
+    rates = []
+    for _ in range(runs):
+        begin, steps = perf_counter(), 0
+        while perf_counter() - begin < seconds / runs:
+            env.step(actions[steps % len(actions)])
+            steps += 1
+        rates.append(steps * num_envs / (perf_counter() - begin))
+    return WorldSpeed(num_envs, randomise, median(rates), warm_up)
+
+
+def measure_runner(
+    levels: int = 4,
+    items: int = 6,
+    shared_encoder: bool = True,
+    num_games: int = 64,
+    episodes: int = 256,
+    runs: int = 3,
+) -> RunnerSpeed:
+    """Games of an untrained agent, without the penalty so that plans get deep; the run of median ratio."""
+    words = COLOURS if items == len(COLOURS) else tuple(f"item{number}" for number in range(items))
+    world = RoomsWorld(RoomsConfig(items=words, penalty=False), num_games)
+    agent = Agent.create(world.description, _ladder(levels, words), shared_encoder=shared_encoder)
+    tasks = agent.stages[-1].tasks.tasks
+    games = [tasks[number % len(tasks)] for number in range(episodes)]
+    results = [_measure_once(world, agent, games, run) for run in range(runs + 1)][1:]  # the first one warms up
+    return sorted(results, key=lambda result: result.ratio)[len(results) // 2]
+
+
+def _measure_once(world: RoomsWorld, agent: Agent, games: list[Instruction], run: int) -> RunnerSpeed:
+    player, timer = _CountingPlayer(agent), Timer("runner")
+    runner = Runner(world, player, RunnerConfig(), timer=timer)
+    begin = perf_counter()
+    episodes = runner.play(games, range(run * len(games), (run + 1) * len(games)))
+    seconds = perf_counter() - begin
+    steps = sum(episode.steps for episode in episodes)
+    return RunnerSpeed(
+        levels=agent.num_levels,
+        items=len(agent.vocabulary.items),
+        shared_encoder=agent.shared_encoder,
+        steps_per_second=steps / seconds,
+        microseconds_per_step=1e6 * seconds / steps,
+        ratio=_bare_seconds(agent, player) / seconds,
+        timing=timer.root,
+    )
+
+
+def _ladder(levels: int, items: tuple[str, ...]) -> tuple[skillstack.Stage, ...]:
+    """A ladder of any height: the world has four skills, so higher ladders learn one colour's skills at a time."""
+    if levels <= 4:
+        return make_stages(("find", "get", "put", "stack")[:levels], items)
+    stages = make_stages(("find", "get", "put", "stack"), items[: -(levels - 4)])
+    for item in items[-(levels - 4) :]:
+        stages = add_stage(stages, items=[*stages[-1].tasks.items, item])
+    return stages
+
+
+class _CountingPlayer(AgentPlayer):
+    """An agent that notes which forward passes it was asked for."""
+
+    def set_up(self, num_slots: int) -> None:
+        super().set_up(num_slots)
+        self.looks: list[int] = []
+        self.proposals: list[tuple[int, int]] = []
+
+    def look(self, slots: IntArray, frames: Frames) -> None:
+        self.looks.append(len(slots))
+        super().look(slots, frames)
+
+    def propose(self, level: int, slots: IntArray, tasks: TaskArray) -> Proposal:
+        self.proposals.append((level, len(slots)))
+        return super().propose(level, slots, tasks)
+
+
+@torch.inference_mode()
+def _bare_seconds(agent: Agent, player: _CountingPlayer) -> float:
+    """The same forward passes, of the same sizes and in the same order, with nothing around them."""
+    most = max(player.looks)
+    frames = torch.randint(0, 256, (most, *agent.world.image_shape), dtype=torch.uint8)
+    features = agent.encoder_of(0)(frames)
+    tasks, state = torch.zeros((most, 2), dtype=torch.int64), LstmState.zeros(most)
+    begin = perf_counter()
+    if agent.shared_encoder:
+        for count in player.looks:
+            agent.encoder_of(0)(frames[:count])
+    for level, count in player.proposals:
+        seen = features[:count] if agent.shared_encoder else agent.encoder_of(level)(frames[:count])
+        agent.levels[level].step(seen, tasks[:count], LstmState(state.hidden[:count], state.cell[:count]))
+    return perf_counter() - begin

@@ -1,0 +1,254 @@
+"""The command line: parse, call, print. Bad input gets one clear sentence on standard error and exit status 2."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+from rich.console import Console
+
+from skillstack import Instruction, SkillstackError, __version__
+
+DESCRIPTION = """Agents that learn skills in stages, call earlier skills by their names, and can always say their plan.
+
+Try: skillstack plan "stack blue" """
+
+
+@dataclass
+class Plan:
+    """Play one game and show its plan: who uttered what, when, and how it ended."""
+
+    instruction: tyro.conf.Positional[str]
+    """What to do, a skill and an item, for example "stack blue"."""
+    agent: str = "oracle"
+    """Who plays: the folder of a saved agent, or "oracle", "random" or "untrained"."""
+    seed: int = 0
+    """Which game; the same seed gives the same game and the same plan."""
+    room: Literal["small", "big"] = "small"
+    """The small rooms, or the big one without the wall between them."""
+    greedy: bool = False
+    """Take the likeliest choice in place of a drawn one."""
+    probabilities: bool = False
+    """Show the probabilities behind every decision: policy, grammar, and both together."""
+    gif: Path | None = None
+    """Write the game as a GIF: the view, the map, and the active chain of utterances."""
+    svg: Path | None = None
+    """Write the plan as a picture, with thumbnails at critical moments."""
+    json: Path | None = None
+    """Write the plan as JSON (docs/plan.md has the schema)."""
+
+
+@dataclass
+class ShowGrammar:
+    """Print what a level's grammar has learned, in words with probabilities and counts."""
+
+    agent: tyro.conf.Positional[Path]
+    """The folder of a saved agent."""
+    instruction: tyro.conf.Positional[str | None] = None
+    """One task only, for example "stack blue"."""
+    level: int | None = None
+    """The level whose grammar to show; the top one by default."""
+    svg: Path | None = None
+    """Draw the task's chain as a graph."""
+
+
+@dataclass
+class Bench:
+    """Measure the speed of the world and the runner on this machine, with one thread."""
+
+    seconds: float = 2.0
+    """How long to measure each world."""
+    quick: bool = False
+    """Leave out how the cost grows with levels and items."""
+
+
+@dataclass
+class CheckWorld:
+    """Check a world of your own against the world contract, and say what is missing."""
+
+    factory: tyro.conf.Positional[str]
+    """Where to find a function that makes a world of N games: "module:function"."""
+    games: int = 8
+    """How many games to play at once."""
+    steps: int = 40
+    """How many steps to play."""
+
+
+@dataclass
+class Train:
+    """Learn the ladder of skills. Learning is not part of this version yet."""
+
+
+def plan(args: Plan, console: Console) -> None:
+    from skillstack.rollout.casting import cast
+    from skillstack.rollout.plan_text import plan_line, plan_sentence, plan_tree_renderable
+    from skillstack.rollout.runner import Runner, RunnerConfig
+    from skillstack.worlds.rooms import RoomsConfig
+
+    for path in (args.gif, args.svg, args.json):
+        _check_writable(path)
+    world, player = cast(args.agent, RoomsConfig(big=args.room == "big"))
+    instruction = Instruction.parse(args.instruction, player.vocabulary)
+    runner = Runner(world, player, RunnerConfig(greedy=args.greedy), plans=True)
+    (episode,) = runner.play([instruction], [args.seed])
+    assert episode.plan is not None, "plans were asked for"
+    tree = episode.plan
+    console.print(plan_tree_renderable(tree, probabilities=args.probabilities))
+    console.print(plan_line(tree), style="dim", highlight=False)
+    console.print(plan_sentence(tree), style="bold", highlight=False)
+    _write_pictures(args, world, tree, console)
+
+
+def _write_pictures(args: Plan, world: Any, tree: Any, console: Console) -> None:
+    from skillstack.rollout.plan_gif import write_gif
+    from skillstack.rollout.plan_svg import plan_svg
+    from skillstack.rollout.replay import replay
+
+    recording = replay(world, tree) if args.gif or args.svg else None
+    if args.gif and recording:
+        write_gif(args.gif, tree, recording)
+    if args.svg:
+        args.svg.write_text(plan_svg(tree, recording), encoding="utf-8")
+    if args.json:
+        args.json.write_text(tree.dumps() + "\n", encoding="utf-8")
+    for path in filter(None, (args.gif, args.svg, args.json)):
+        console.print(f"Wrote {path}", highlight=False)
+
+
+def grammar(args: ShowGrammar, console: Console) -> None:
+    from skillstack.policies.agent import Agent
+    from skillstack.policies.grammar_text import describe, describe_all, grammar_svg
+
+    agent = Agent.load(args.agent)
+    level = agent.num_levels - 1 if args.level is None else args.level
+    chosen = agent.grammars[level] if 0 <= level < agent.num_levels else None
+    if chosen is None:
+        raise SkillstackError(
+            f"Level {level} of this agent has no grammar; levels 1 to {agent.num_levels - 1} have one."
+        )
+    if args.instruction is None:
+        if args.svg:
+            raise SkillstackError('A picture shows one task: name it, for example "stack blue".')
+        console.print(describe_all(chosen))
+        return
+    task = Instruction.parse(args.instruction, chosen.tasks.vocabulary)
+    console.print(describe(chosen, task))
+    if args.svg:
+        _check_writable(args.svg)
+        args.svg.write_text(grammar_svg(chosen, task), encoding="utf-8")
+        console.print(f"Wrote {args.svg}", highlight=False)
+
+
+def bench(args: Bench, console: Console) -> None:
+    import torch
+    from rich.table import Table
+
+    from skillstack.bench import measure_runner, measure_world
+
+    if args.seconds <= 0:
+        raise SkillstackError(f"The seconds to measure must be more than 0, not {args.seconds:g}.")
+    torch.set_num_threads(1)
+    table = Table("games at once", "looks", "steps a second", "first frame after", title="The world, one thread")
+    for num_envs, randomise in ((1, False), (64, False), (256, False), (256, True)):
+        with console.status(f"stepping {num_envs} games"):
+            speed = measure_world(num_envs, randomise, args.seconds)
+        looks = "randomised" if randomise else "standard"
+        table.add_row(f"{num_envs}", looks, f"{speed.steps_per_second:,.0f}", f"{speed.warm_up_seconds:.2f} s")
+    console.print(table)
+    with console.status("playing games with a four-level agent"):
+        results = [measure_runner(shared_encoder=shared) for shared in (True, False)]
+    for result in results:
+        encoder = "one encoder for all levels" if result.shared_encoder else "an encoder for each level"
+        console.print(
+            f"The runner, 64 games, 4 levels, {encoder}: {result.steps_per_second:,.0f} primitive steps a second, "
+            f"{result.ratio:.2f} of the speed of the bare forward passes.",
+            highlight=False,
+        )
+        console.print("\n".join(result.timing.lines()), style="dim", highlight=False)
+    if not args.quick:
+        _growth(console)
+
+
+def _growth(console: Console) -> None:
+    from rich.table import Table
+
+    from skillstack.bench import measure_runner
+
+    table = Table("levels", "items", "us a primitive step", "of the bare forward", title="How the cost grows")
+    for levels, items in (*((levels, 6) for levels in range(1, 7)), *((4, items) for items in (12, 30, 60))):
+        with console.status(f"playing with {levels} levels and {items} items"):
+            result = measure_runner(levels, items, runs=1)
+        table.add_row(f"{levels}", f"{items}", f"{result.microseconds_per_step:,.0f}", f"{result.ratio:.2f}")
+    console.print(table)
+
+
+def check_world(args: CheckWorld, console: Console) -> None:
+    from skillstack.worlds.conformance import check_world
+
+    problems = check_world(_find(args.factory), args.games, args.steps)
+    for problem in problems:
+        console.print(f"- {problem}", highlight=False)
+    if problems:
+        raise SkillstackError(f"The world does not fulfil the contract in {len(problems)} ways.")
+    console.print("The world fulfils the contract.")
+
+
+def _find(place: str) -> Callable[[int], Any]:
+    module, _, name = place.partition(":")
+    sys.path.insert(0, str(Path.cwd()))  # worlds of one's own usually lie in the current folder
+    try:
+        return getattr(import_module(module), name)  # type: ignore[no-any-return]
+    except (ImportError, AttributeError, ValueError) as error:
+        raise SkillstackError(f'There is no "{place}": say "module:function" ({error}).') from error
+
+
+def train(args: Train, console: Console) -> None:
+    raise SkillstackError("Learning is not part of this version yet; the world, the policies and the plans are.")
+
+
+def _check_writable(path: Path | None) -> None:
+    if path is not None and not path.parent.is_dir():
+        raise SkillstackError(f"{path} cannot be written, as there is no folder {path.parent}.")
+
+
+COMMANDS: dict[type, Callable[[Any, Console], None]] = {
+    Train: train,
+    Plan: plan,
+    ShowGrammar: grammar,
+    Bench: bench,
+    CheckWorld: check_world,
+}
+
+Command = (
+    Annotated[Train, tyro.conf.subcommand("train")]
+    | Annotated[Plan, tyro.conf.subcommand("plan")]
+    | Annotated[ShowGrammar, tyro.conf.subcommand("grammar")]
+    | Annotated[Bench, tyro.conf.subcommand("bench")]
+    | Annotated[CheckWorld, tyro.conf.subcommand("check-world")]
+)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command; returns the exit status."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments == ["--version"]:
+        print(f"skillstack {__version__}")
+        return 0
+    args = tyro.cli(Command, prog="skillstack", description=DESCRIPTION, args=arguments or ["--help"])
+    try:
+        COMMANDS[type(args)](args, Console())
+    except SkillstackError as error:
+        print(f"skillstack: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,182 @@
+"""The losses of section 4.1, as pure functions of tensors. All are means over the valid decisions of a batch.
+
+Shapes are (t, n): t decisions of n episodes, `mask` telling which are there. Advantages are the paper's: the empirical
+return minus a value, through which no gradient flows.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from skillstack.policies.flat import FlatOutput
+from skillstack.policies.grammar import ACT, CALL
+from skillstack.policies.hierarchical import HierarchicalOutput
+
+
+class DecisionBatch(NamedTuple):
+    """What was decided, and what it led to; the fields that a terminal level lacks are None."""
+
+    mask: Tensor  # (t, n), 1 where there is a decision
+    returns: Tensor  # (t, n), discounted sum of the rewards from there on
+    action: Tensor  # (t, n)
+    mu_action: Tensor  # (t, n), probability of the action when it was drawn, as for the others
+    switch: Tensor | None = None  # (t, n)
+    mu_switch: Tensor | None = None  # (t, n)
+    instruction: Tensor | None = None  # (t, n, 2)
+    mu_instruction: Tensor | None = None  # (t, n)
+
+
+class Terms(NamedTuple):
+    """The parts of a loss, each a scalar to be minimised, and numbers worth a look."""
+
+    losses: dict[str, Tensor]
+    statistics: dict[str, float]
+
+
+def discounted_returns(rewards: Tensor, gamma: float) -> Tensor:
+    """Sum over tau of gamma^tau * r_{t+tau}, along the first dimension: (t, ...) to (t, ...).
+
+    >>> discounted_returns(torch.tensor([0.0, 0.0, 1.0]), 0.5).tolist()
+    [0.25, 0.5, 1.0]
+    """
+    returns = torch.zeros_like(rewards)
+    later = torch.zeros_like(rewards[0])
+    for t in range(len(rewards) - 1, -1, -1):
+        later = rewards[t] + gamma * later
+        returns[t] = later
+    return returns
+
+
+def masked_mean(values: Tensor, mask: Tensor) -> Tensor:
+    """The mean over the decisions that are there."""
+    return (values * mask).sum() / mask.sum().clamp(min=1.0)
+
+
+def chosen(log_probability: Tensor, choice: Tensor) -> Tensor:
+    """The log-probabilities of what was chosen: (t, n, m) and (t, n) to (t, n)."""
+    return log_probability.gather(-1, choice.unsqueeze(-1)).squeeze(-1)
+
+
+def policy_gradient(log_pi: Tensor, mu: Tensor, advantage: Tensor, most_weight: float) -> tuple[Tensor, Tensor]:
+    """-omega * log pi * A for each decision, and omega = pi / mu, which is not differentiated.
+
+    `most_weight` caps omega; infinity is the paper's letter.
+    """
+    weight = (log_pi.detach() - mu.log()).exp().clamp(max=most_weight)
+    return -weight * log_pi * advantage.detach(), weight
+
+
+def clipped_gradient(log_pi: Tensor, mu: Tensor, advantage: Tensor, clip: float) -> tuple[Tensor, Tensor]:
+    """PPO's clipped surrogate for each decision, and the ratio pi / mu."""
+    ratio = (log_pi - mu.log()).exp()
+    advantage = advantage.detach()
+    return -torch.minimum(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage), ratio.detach()
+
+
+def value_loss(value: Tensor, returns: Tensor) -> Tensor:
+    """(1/2) (return - value)^2 for each decision."""
+    return 0.5 * (returns - value) ** 2
+
+
+def hierarchical_terms(
+    output: HierarchicalOutput, batch: DecisionBatch, *, use_switch_value: bool = True, most_weight: float = float("inf")
+) -> Terms:
+    """The three policy-gradient terms and the two value terms of the paper.
+
+    Without the switch's value the second and third advantage use V(s, g) too, and V_sw is not learned.
+    """
+    assert batch.switch is not None, "a hierarchical level has a switch"
+    assert batch.mu_switch is not None, "a hierarchical level has a switch"
+    assert batch.instruction is not None, "a hierarchical level has an instruction"
+    assert batch.mu_instruction is not None, "a hierarchical level has an instruction"
+    calls, acts = (batch.switch == CALL).float() * batch.mask, (batch.switch == ACT).float() * batch.mask
+    switch_value = output.switch_value.gather(-1, batch.switch.unsqueeze(-1)).squeeze(-1)
+    own_value = switch_value if use_switch_value else output.value
+    log_switch = chosen(output.switch.log_softmax(-1), batch.switch)
+    log_skill = chosen(output.skill.log_softmax(-1), batch.instruction[..., 0])
+    log_item = chosen(output.item.log_softmax(-1), batch.instruction[..., 1])
+    log_action = chosen(output.action.log_softmax(-1), batch.action)
+    advantage, own_advantage = batch.returns - output.value, batch.returns - own_value
+    switch, switch_weight = policy_gradient(log_switch, batch.mu_switch, advantage, most_weight)
+    instruction, instruction_weight = policy_gradient(
+        log_skill + log_item, batch.mu_instruction, own_advantage, most_weight
+    )
+    augmented, augmented_weight = policy_gradient(log_action, batch.mu_action, own_advantage, most_weight)
+    losses = {
+        "switch": masked_mean(switch, batch.mask),
+        "instruction": masked_mean(instruction * calls, batch.mask),
+        "augmented": masked_mean(augmented * acts, batch.mask),
+        "value": masked_mean(value_loss(output.value, batch.returns), batch.mask),
+    }
+    if use_switch_value:
+        losses["switch value"] = masked_mean(value_loss(switch_value, batch.returns), batch.mask)
+    statistics = {
+        "weight of switch": float(masked_mean(switch_weight, batch.mask)),
+        "weight of instruction": float(masked_mean(instruction_weight, calls)),
+        "weight of action": float(masked_mean(augmented_weight, acts)),
+        "entropy of switch": float(masked_mean(entropy(output.switch), batch.mask)),
+        "entropy of instruction": float(masked_mean(entropy(output.skill) + entropy(output.item), batch.mask)),
+        "entropy of action": float(masked_mean(entropy(output.action), batch.mask)),
+        "share of calls": float(masked_mean(calls, batch.mask)),
+        "return": float(masked_mean(batch.returns, batch.mask)),
+    }
+    return Terms(losses, statistics)
+
+
+def flat_terms(output: FlatOutput, batch: DecisionBatch, *, most_weight: float = float("inf")) -> Terms:
+    """Off-policy A2C for a flat policy: the third term and the value alone."""
+    log_action = chosen(output.action.log_softmax(-1), batch.action)
+    policy, weight = policy_gradient(log_action, batch.mu_action, batch.returns - output.value, most_weight)
+    losses = {
+        "policy": masked_mean(policy, batch.mask),
+        "value": masked_mean(value_loss(output.value, batch.returns), batch.mask),
+    }
+    return Terms(losses, _flat_statistics(output, batch, weight))
+
+
+def flat_ppo_terms(output: FlatOutput, batch: DecisionBatch, *, clip: float) -> Terms:
+    """PPO for a flat policy, with advantages of unit spread."""
+    log_action = chosen(output.action.log_softmax(-1), batch.action)
+    advantage = (batch.returns - output.value).detach()
+    mean = masked_mean(advantage, batch.mask)
+    spread = masked_mean((advantage - mean) ** 2, batch.mask).sqrt()
+    policy, ratio = clipped_gradient(log_action, batch.mu_action, (advantage - mean) / (spread + 1e-3), clip)
+    losses = {
+        "policy": masked_mean(policy, batch.mask),
+        "value": masked_mean(value_loss(output.value, batch.returns), batch.mask),
+    }
+    return Terms(losses, _flat_statistics(output, batch, ratio))
+
+
+def flat_imitation_terms(output: FlatOutput, batch: DecisionBatch) -> Terms:
+    """Self-imitation of successes in hindsight: -log pi * (R - V)+ and (1/2) (R - V)+^2 (Oh et al. 2018)."""
+    log_action = chosen(output.action.log_softmax(-1), batch.action)
+    better = (batch.returns - output.value).clamp(min=0.0)
+    losses = {
+        "imitation": masked_mean(-log_action * better.detach(), batch.mask),
+        "imitation value": masked_mean(0.5 * better**2, batch.mask),
+    }
+    return Terms(losses, {"better than expected": float(masked_mean(better, batch.mask))})
+
+
+def entropy(logits: Tensor) -> Tensor:
+    """Of the distribution along the last dimension, in nats."""
+    log_probability = logits.detach().log_softmax(-1)
+    return -(log_probability.exp() * log_probability).sum(-1)
+
+
+def entropy_bonus(logits: Tensor, mask: Tensor) -> Tensor:
+    """Minus the mean entropy, with a gradient: to be minimised where policies should stay random."""
+    log_probability = logits.log_softmax(-1)
+    return masked_mean((log_probability.exp() * log_probability).sum(-1), mask)
+
+
+def _flat_statistics(output: FlatOutput, batch: DecisionBatch, weight: Tensor) -> dict[str, float]:
+    return {
+        "weight of action": float(masked_mean(weight, batch.mask)),
+        "entropy of action": float(masked_mean(entropy(output.action), batch.mask)),
+        "return": float(masked_mean(batch.returns, batch.mask)),
+    }

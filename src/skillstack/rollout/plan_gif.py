@@ -1,0 +1,157 @@
+"""A plan as a film: what the agent sees beside the map, and beneath them who is telling whom to do what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from skillstack.rollout.plan import ACHIEVED, OUTCOMES, PlanRun, PlanTree
+from skillstack.rollout.plan_svg import FAILED, GREY, INK, PAPER, level_colour
+from skillstack.rollout.replay import MAP_SIZE, Picture, Recording
+
+STEP_MS, SHORTEST_STEP_MS, FILM_MS, END_MS = 400, 80, 24_000, 3_000
+"""A step is shown for so long, or as short as that where the film would last longer; the end is held."""
+
+SUCCEEDED = "#1d7a3a"
+MARGIN, CAPTION_HEIGHT = 12, 72
+CHAIN_SIZE, SMALLEST_SIZE, WORDS_SIZE = 22, 11, 18  # of letters
+ARROW = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
+LEFT_OUT = ("...", GREY)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One picture of the film."""
+
+    step: int
+    """Which frame of the recording is seen."""
+    chain: tuple[PlanRun, ...]
+    """Who is active, the root first."""
+    words: str
+    """What happens."""
+    colour: str = INK
+    count: str = ""
+    """Where in the film this is."""
+
+
+def write_gif(path: str | Path, tree: PlanTree, recording: Recording) -> None:
+    """Write the film of a plan as an animated GIF: a picture for each step and each refused utterance, then the end."""
+    recording.check(tree)
+    scenes = film(tree)
+    pictures = _with_one_palette([Image.fromarray(picture) for picture in draw_film(scenes, recording)])
+    step_ms = int(min(STEP_MS, max(SHORTEST_STEP_MS, FILM_MS / len(scenes))))
+    durations = [step_ms] * (len(scenes) - 1) + [END_MS]
+    pictures[0].save(path, "GIF", save_all=True, append_images=pictures[1:], duration=durations, loop=0)
+
+
+def film(tree: PlanTree) -> list[Scene]:
+    """The scenes of a plan in order of time."""
+    steps = len(tree.actions())
+    end = f"{tree.root.outcome or 'under way'} after {steps} step{'' if steps == 1 else 's'}"
+    if tree.root.outcome not in ("", ACHIEVED):
+        end += f": {OUTCOMES[tree.root.outcome]}"
+    colour = {"": INK, ACHIEVED: SUCCEEDED}.get(tree.root.outcome, FAILED)
+    scenes, step = [], 0
+    for chain, words, refused in _events(tree.root, ()):
+        count = f"step {min(step + 1, steps)} of {steps}:  " if steps else ""
+        scenes.append(Scene(step, chain, words, FAILED if refused else INK, count))
+        step += not refused
+    return [*scenes, Scene(steps, (tree.root,), end, colour)]
+
+
+def _events(run: PlanRun, above: tuple[PlanRun, ...]) -> Iterator[tuple[tuple[PlanRun, ...], str, bool]]:
+    """Actions and refused utterances, each with the chain of runs that led to it."""
+    chain = (*above, run)
+    for decision in run.decisions:
+        if decision.run is not None:
+            yield from _events(decision.run, chain)
+        elif decision.action is not None:
+            yield chain, decision.action, False
+        else:
+            yield chain, f'"{decision.utterance}" cannot be done now', True
+
+
+def draw_film(scenes: Sequence[Scene], recording: Recording) -> Iterator[Picture]:
+    """The pictures of the scenes, all of one size."""
+    views = _views(recording, 0)
+    width = sum(view.width for view in views) + MARGIN * (len(views) + 1)
+    height = max(view.height for view in views) + MARGIN + CAPTION_HEIGHT
+    chains = [_fit(_links(scene.chain), width - 2 * MARGIN) for scene in scenes]
+    size = min(size for _, size in chains)  # one for all, so that the words do not jump
+    for scene, (links, _) in zip(scenes, chains, strict=True):
+        canvas = Image.new("RGB", (width, height), PAPER)
+        left, middle = MARGIN, MARGIN + (height - MARGIN - CAPTION_HEIGHT) // 2
+        for view in _views(recording, scene.step):
+            canvas.paste(view, (left, middle - view.height // 2))
+            left += view.width + MARGIN
+        _caption(canvas, scene, links, size, height - CAPTION_HEIGHT)
+        yield np.asarray(canvas)
+
+
+def _views(recording: Recording, step: int) -> list[Image.Image]:
+    """What the agent sees, enlarged without blur, and the map where there is one."""
+    view = Image.fromarray(recording.frames[step])
+    times = max(MAP_SIZE // view.height, 1)
+    views = [view.resize((view.width * times, view.height * times), Image.Resampling.NEAREST)]
+    if recording.maps is not None:
+        views.append(Image.fromarray(recording.maps[step]))
+    return views
+
+
+def _caption(canvas: Image.Image, scene: Scene, links: Sequence[tuple[str, str]], size: int, top: int) -> None:
+    pen = ImageDraw.Draw(canvas)
+    x, y = float(MARGIN), top + 24
+    font = ImageFont.load_default(size)
+    for number, (words, colour) in enumerate(links):
+        if number:
+            pen.text((x, y), ARROW, fill=GREY, font=font, anchor="lm")
+            x += font.getlength(ARROW)
+        pen.text((x, y), words, fill=colour, font=font, anchor="lm")
+        x += font.getlength(words)
+    small = ImageFont.load_default(_size_for(scene.count + scene.words, canvas.width - 2 * MARGIN, WORDS_SIZE))
+    pen.text((MARGIN, top + 52), scene.count, fill=GREY, font=small, anchor="lm")
+    left = MARGIN + small.getlength(scene.count)
+    pen.text((left, top + 52), scene.words, fill=scene.colour, font=small, anchor="lm")
+
+
+def _links(chain: Sequence[PlanRun]) -> list[tuple[str, str]]:
+    """The instructions of a chain in their policies' colours; one that is only handed down is told once."""
+    return [
+        (str(instruction), level_colour(next(runs).level))
+        for instruction, runs in groupby(chain, lambda run: run.instruction)
+    ]
+
+
+def _fit(links: list[tuple[str, str]], room: float) -> tuple[list[tuple[str, str]], int]:
+    """The chain and a size of letters for it; where no size is small enough, its middle is left out."""
+    while True:
+        words = ARROW.join(words for words, _ in links)
+        size = _size_for(words, room, CHAIN_SIZE)
+        if len(links) <= 3 or ImageFont.load_default(size).getlength(words) <= room:
+            return links, size
+        links = [links[0], LEFT_OUT, *links[3 if links[1] == LEFT_OUT else 2 :]]
+
+
+def _size_for(words: str, room: float, largest: int) -> int:
+    """The largest size of letters for which the words fit."""
+    sizes = range(largest, SMALLEST_SIZE, -1)
+    return next((size for size in sizes if ImageFont.load_default(size).getlength(words) <= room), SMALLEST_SIZE)
+
+
+def _with_one_palette(pictures: Sequence[Image.Image]) -> list[Image.Image]:
+    """All pictures in the same 256 colours, so that what stands still costs nothing.
+
+    Colours weigh by the root of how often they are seen, or a block that is seen for a moment would have no colour.
+    """
+    thinned = [np.asarray(picture)[::2, ::2].reshape(-1, 3).astype(np.uint32) for picture in pictures]
+    codes = np.concatenate([part @ np.array([65536, 256, 1], dtype=np.uint32) for part in thinned])
+    colours, counts = np.unique(codes, return_counts=True)
+    weighed = np.repeat(colours, np.ceil(np.sqrt(counts)).astype(np.int64))
+    swatch = np.stack([weighed >> 16, weighed >> 8 & 255, weighed & 255], axis=-1).astype(np.uint8)
+    palette = Image.fromarray(swatch[None]).quantize(256, Image.Quantize.MEDIANCUT)
+    return [picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures]
