@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -27,7 +29,9 @@ class TestInstruction:
 
     @pytest.mark.parametrize("text", ["stak blue", "stacks blue", "stock blue"])
     def test_an_unknown_skill_gets_the_known_ones_and_the_nearest(self, text: str) -> None:
-        with pytest.raises(SkillstackError, match=r'Unknown skill .* Did you mean "stack"\? Known: find, get, put, stack'):
+        with pytest.raises(
+            SkillstackError, match=r'Unknown skill .* Did you mean "stack"\? Known: find, get, put, stack'
+        ):
             Instruction.parse(text)
 
     @pytest.mark.parametrize(("word", "nearest"), [("bleu", "blue"), ("gren", "green"), ("purpel", "purple")])
@@ -38,7 +42,7 @@ class TestInstruction:
         assert all(colour in str(caught.value) for colour in COLOURS)
 
     def test_a_word_that_is_near_nothing_gets_no_guess(self) -> None:
-        with pytest.raises(SkillstackError, match='Unknown item "xyz". Known: red') as caught:
+        with pytest.raises(SkillstackError, match=r'Unknown item "xyz"\. Known: red') as caught:
             Instruction.parse("find xyz")
         assert "Did you mean" not in str(caught.value)
 
@@ -101,7 +105,9 @@ class TestVocabulary:
             (("find",), ("find",), "both a skill and an item"),
         ],
     )
-    def test_words_must_be_plain_and_differ(self, skills: tuple[str, ...], items: tuple[str, ...], message: str) -> None:
+    def test_words_must_be_plain_and_differ(
+        self, skills: tuple[str, ...], items: tuple[str, ...], message: str
+    ) -> None:
         with pytest.raises(SkillstackError, match=message):
             Vocabulary(skills, items)
 
@@ -144,7 +150,7 @@ class TestStages:
     def test_skills_can_be_learned_in_any_order_over_any_items(self, order: list[str], items: list[str]) -> None:
         stages = make_stages(order, [f"i{item}" for item in items])
         assert [stage.novel.skills for stage in stages] == [(skill,) for skill in order]
-        for below, stage in zip(stages, stages[1:], strict=False):
+        for below, stage in pairwise(stages):
             assert stage.base == below.tasks
             assert stage.tasks == stage.base | stage.novel
             assert not set(stage.base) & set(stage.novel)

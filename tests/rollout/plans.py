@@ -1,9 +1,10 @@
-"""Plans for tests: small ones by hand, and real ones that the two-room world's oracle plays."""
+"""Plans for tests: small ones by hand, real ones that the two-room world's oracle plays, and any at all."""
 
 import numpy as np
+from hypothesis import strategies as st
 
 from skillstack.instructions import Instruction
-from skillstack.rollout.plan import ACHIEVED, PlanDecision, PlanRun, PlanTree
+from skillstack.rollout.plan import ACHIEVED, OUTCOMES, Odds, PlanDecision, PlanRun, PlanTree
 from skillstack.worlds.rooms.oracle import shortest_path
 from skillstack.worlds.rooms.world import RoomsWorld
 
@@ -77,3 +78,38 @@ def _count(part: PlanRun, step: int) -> int:
             step += 1
     part.last_step = step
     return step
+
+
+# Any plan
+
+WORDS = st.sampled_from(("find", "get", "put", "stack", "open", "goto", 'a<b&"c'))
+ITEMS = st.sampled_from(("blue", "white", "orange", "key", "box", "<&'>"))
+ACTIONS = st.sampled_from(("move forward", "turn left", "pick up", "put down", "toggle", "noop"))
+OUTCOME = st.sampled_from(tuple(OUTCOMES))
+
+
+@st.composite
+def any_plan(draw: st.DrawFn, most_levels: int = 5, most_decisions: int = 3) -> PlanTree:
+    """A plan of any shape, whether or not a game could come out like that."""
+    root = draw(_any_run(draw(st.integers(0, most_levels - 1)), most_decisions))
+    return tree(root, draw(st.integers(0, 2**64 - 1)), draw(st.sampled_from(("rooms", "doors"))))
+
+
+@st.composite
+def _any_run(draw: st.DrawFn, level: int, most: int) -> PlanRun:
+    words = f"{draw(WORDS)} {draw(ITEMS)}"
+    if level == 0:
+        return run(0, words, *draw(st.lists(ACTIONS, max_size=15)), outcome=draw(OUTCOME))
+    parts: list[PlanDecision] = []
+    for kind in draw(st.lists(st.sampled_from(("act", "call", "refuse")), max_size=most)):
+        part = draw(ACTIONS) if kind == "act" else draw(_any_run(level - 1, most))
+        decision = refused(f"{draw(WORDS)} {draw(ITEMS)}") if kind == "refuse" else _decision(part)
+        decision.reward = draw(st.floats(-1, 1))
+        decision.odds = draw(st.dictionaries(st.sampled_from(("switch", "instruction", "action")), _any_odds()))
+        parts.append(decision)
+    return run(level, words, *parts, outcome=draw(OUTCOME))
+
+
+def _any_odds() -> st.SearchStrategy[Odds]:
+    chances = st.dictionaries(st.sampled_from(("call", "act", "find blue", "toggle")), st.floats(0, 1))
+    return st.builds(Odds, chances, st.none() | chances, st.none() | chances)

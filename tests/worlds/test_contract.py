@@ -31,7 +31,9 @@ class TestRewards:
     def test_a_success_counts_even_where_an_utterance_was_refused(self) -> None:
         assert Rewards().of(YES, YES).tolist() == [1.0]
 
-    @pytest.mark.parametrize("rewards", [(0.0, -0.5), (-1.0, -0.5), (1.0, 0.5), (float("nan"), 0.0), (1.0, float("nan"))])
+    @pytest.mark.parametrize(
+        "rewards", [(0.0, -0.5), (-1.0, -0.5), (1.0, 0.5), (float("nan"), 0.0), (1.0, float("nan"))]
+    )
     def test_rewards_of_the_wrong_sign_are_an_error(self, rewards: tuple[float, float]) -> None:
         with pytest.raises(SkillstackError, match="more than 0"):
             Rewards(*rewards)
@@ -91,7 +93,9 @@ class TestChecks:
         with pytest.raises(SkillstackError, match="skill must be from 0 to 3 and its item from 0 to 5: find, get"):
             check_tasks([task], DEFAULT_VOCABULARY, 1, per_game=False)
 
-    @pytest.mark.parametrize("tasks", [[0, 0], [[0]], [[0, 0, 0]], [[0, 0], [0, 0]], [[0.0, 1.0]], "find red", [["find", "red"]]])
+    @pytest.mark.parametrize(
+        "tasks", [[0, 0], [[0]], [[0, 0, 0]], [[0, 0], [0, 0]], [[0.0, 1.0]], "find red", [["find", "red"]]]
+    )
     def test_tasks_are_one_pair_a_game(self, tasks: object) -> None:
         with pytest.raises(SkillstackError, match="pairs of word numbers, skill and item, for each of 1 games"):
             check_tasks(tasks, DEFAULT_VOCABULARY, 1, per_game=False)

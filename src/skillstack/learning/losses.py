@@ -36,18 +36,17 @@ class Terms(NamedTuple):
     statistics: dict[str, float]
 
 
-def discounted_returns(rewards: Tensor, gamma: float) -> Tensor:
-    """Sum over tau of gamma^tau * r_{t+tau}, along the first dimension: (t, ...) to (t, ...).
+def final_returns(rewards: Tensor, lengths: Tensor, gamma: float) -> tuple[Tensor, Tensor]:
+    """Masks and returns (t, n) of n episodes whose last decision alone has a reward.
 
-    >>> discounted_returns(torch.tensor([0.0, 0.0, 1.0]), 0.5).tolist()
-    [0.25, 0.5, 1.0]
+    The return is the sum over tau of gamma^tau * r_{t+tau}, which is the last reward, discounted.
+
+    >>> final_returns(torch.tensor([1.0, -0.5]), torch.tensor([3, 1]), 0.5)[1].tolist()
+    [[0.25, -0.5], [0.5, 0.0], [1.0, 0.0]]
     """
-    returns = torch.zeros_like(rewards)
-    later = torch.zeros_like(rewards[0])
-    for t in range(len(rewards) - 1, -1, -1):
-        later = rewards[t] + gamma * later
-        returns[t] = later
-    return returns
+    left = lengths - 1 - torch.arange(int(lengths.max())).unsqueeze(1)  # (t, n), decisions still to come
+    mask = (left >= 0).float()
+    return mask, rewards * gamma ** left.clamp(min=0) * mask
 
 
 def masked_mean(values: Tensor, mask: Tensor) -> Tensor:
@@ -82,7 +81,11 @@ def value_loss(value: Tensor, returns: Tensor) -> Tensor:
 
 
 def hierarchical_terms(
-    output: HierarchicalOutput, batch: DecisionBatch, *, use_switch_value: bool = True, most_weight: float = float("inf")
+    output: HierarchicalOutput,
+    batch: DecisionBatch,
+    *,
+    use_switch_value: bool = True,
+    most_weight: float = float("inf"),
 ) -> Terms:
     """The three policy-gradient terms and the two value terms of the paper.
 
@@ -159,7 +162,7 @@ def flat_imitation_terms(output: FlatOutput, batch: DecisionBatch) -> Terms:
         "imitation": masked_mean(-log_action * better.detach(), batch.mask),
         "imitation value": masked_mean(0.5 * better**2, batch.mask),
     }
-    return Terms(losses, {"better than expected": float(masked_mean(better, batch.mask))})
+    return Terms(losses, {"better than expected": float(masked_mean(better.detach(), batch.mask))})
 
 
 def entropy(logits: Tensor) -> Tensor:

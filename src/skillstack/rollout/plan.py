@@ -183,6 +183,8 @@ def _run_from_json(data: Mapping[str, Any]) -> PlanRun:
 
 
 def _decision_from_json(data: Mapping[str, Any]) -> PlanDecision:
+    if (data["action"] is None) == (data["utterance"] is None) or (data["run"] and data["utterance"] is None):
+        raise ValueError("a decision is either an action or an utterance")
     return PlanDecision(
         step=int(data["step"]),
         action=data["action"],

@@ -81,7 +81,7 @@ def draw_film(scenes: Sequence[Scene], recording: Recording) -> Iterator[Picture
     views = _views(recording, 0)
     width = sum(view.width for view in views) + MARGIN * (len(views) + 1)
     height = max(view.height for view in views) + MARGIN + CAPTION_HEIGHT
-    chains = [_fit(_links(scene.chain), width - 2 * MARGIN) for scene in scenes]
+    chains = [_fit(chain_words(scene.chain), width - 2 * MARGIN) for scene in scenes]
     size = min(size for _, size in chains)  # one for all, so that the words do not jump
     for scene, (links, _) in zip(scenes, chains, strict=True):
         canvas = Image.new("RGB", (width, height), PAPER)
@@ -119,7 +119,7 @@ def _caption(canvas: Image.Image, scene: Scene, links: Sequence[tuple[str, str]]
     pen.text((left, top + 52), scene.words, fill=scene.colour, font=small, anchor="lm")
 
 
-def _links(chain: Sequence[PlanRun]) -> list[tuple[str, str]]:
+def chain_words(chain: Sequence[PlanRun]) -> list[tuple[str, str]]:
     """The instructions of a chain in their policies' colours; one that is only handed down is told once."""
     return [
         (str(instruction), level_colour(next(runs).level))

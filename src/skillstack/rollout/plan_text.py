@@ -381,6 +381,7 @@ class _Teller:
     def _refused(self, task: Instruction) -> tuple[str, str]:
         """What was uttered, and why it could not be done."""
         noun = self._noun(task.item)
+        self._it = None  # "it" would now be misunderstood
         if task.skill == "find":
             return f"find {f'another {noun}' if self._held == task.item else _a(noun)}", "which was not there"
         if task.skill == "put":

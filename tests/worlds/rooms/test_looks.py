@@ -106,7 +106,8 @@ class TestRandomLooks:
             np.testing.assert_array_equal(random[part], plain[part])
 
     @pytest.mark.parametrize(
-        ("name", "value"), [("texture", 1.1), ("hue", -0.1), ("light", 0.7), ("fov", 11.0), ("eye", 0.4), ("pitch", 16.0)]
+        ("name", "value"),
+        [("texture", 1.1), ("hue", -0.1), ("light", 0.7), ("fov", 11.0), ("eye", 0.4), ("pitch", 16.0)],
     )
     def test_too_much_change_is_an_error(self, name: str, value: float) -> None:
         with pytest.raises(SkillstackError, match=f"Randomisation of {name} must be from 0 to .*, not {value}"):

@@ -122,7 +122,9 @@ class TestHands:
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.sampled_from([RoomsConfig(), RoomsConfig(big=True), RoomsConfig(3, 4, max_blocks=4), RoomsConfig(4, 2, max_blocks=2)]),
+    st.sampled_from(
+        [RoomsConfig(), RoomsConfig(big=True), RoomsConfig(3, 4, max_blocks=4), RoomsConfig(4, 2, max_blocks=2)]
+    ),
     st.integers(0, 2**64 - 1),
     st.integers(0, 23),
     st.lists(st.sampled_from([0, 0, 1, 2, 3, 4, 5, 6, 6, 7, 7]), max_size=120),

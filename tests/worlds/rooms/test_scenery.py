@@ -67,7 +67,9 @@ def test_the_world_pastes_where_it_can_and_casts_where_it_must() -> None:
     assert not fits(RoomsConfig(40, 9))
 
 
-@pytest.mark.parametrize("config", [replace(STANDARD, image_size=512), RoomsConfig(40, 9)], ids=["huge picture", "huge room"])
+@pytest.mark.parametrize(
+    "config", [replace(STANDARD, image_size=512), RoomsConfig(40, 9)], ids=["huge picture", "huge room"]
+)
 def test_what_does_not_fit_is_drawn_all_the_same(config: RoomsConfig) -> None:
     world = world_of(config, 4)
     world.reset(np.array([[0, 0], [1, 1], [2, 2], [3, 3]]), np.arange(4))

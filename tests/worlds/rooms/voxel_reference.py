@@ -55,7 +55,7 @@ def _rays(size: int, tangent: float, pitch: float, heading: np.ndarray) -> np.nd
 
 
 def _voxels(config: RoomsConfig, game: Any) -> np.ndarray:
-    """The whole world, walls and floor included: voxel [x + 1, y + 1, z + 1] is the one whose least corner is x, y, z."""
+    """The whole world, walls and floor included: [x + 1, y + 1, z + 1] is the voxel whose least corner is x, y, z."""
     rooms = config.rooms.astype(int)
     width, depth = rooms[:, 2].max() + 2, rooms[:, 3].max() + 2
     voxels = np.full((width, 5, depth), WALL)  # from under the floor to above the walls, which are 3 high

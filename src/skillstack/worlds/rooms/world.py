@@ -111,6 +111,8 @@ class RoomsWorld:
 
     def _draw(self, state: State, games: IntArray) -> Frames:
         frames: Frames = np.empty((len(games), *self.description.image_shape), dtype=np.uint8)
+        if not len(games):
+            return frames
         if self._pool is None or len(games) < 4 * self._threads:
             self._draw_part(state, games, frames)
         else:

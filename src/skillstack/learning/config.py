@@ -1,0 +1,147 @@
+"""Every setting of a training run, with a sentence each, and the presets."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from skillstack.errors import SkillstackError, unknown
+from skillstack.instructions import COLOURS, SKILLS, Stage, make_stages
+from skillstack.learning.learner import A2CConfig, PPOConfig
+from skillstack.worlds.rooms import RoomsConfig
+from skillstack.worlds.world import Limits
+
+Flat = tyro.conf.OmitArgPrefixes
+"""On the command line a group's fields stand without the group's name before them."""
+
+
+@dataclass(frozen=True)
+class TerminalConfig:
+    """How pi_0 is learned; the paper takes it as given."""
+
+    method: Literal["ppo", "a2c"] = "ppo"
+    """PPO with hindsight, which learns it best, or the same off-policy A2C as the levels above."""
+    episodes: int = 60_000
+    """The most episodes of stage 0."""
+    target: float = 0.98
+    """Stage 0 ends when this share of the last episodes of its tasks was achieved."""
+
+
+@dataclass(frozen=True)
+class LevelConfig:
+    """How the stages above are learned (Algorithm 2)."""
+
+    episodes: int = 22_000
+    """The most episodes of a stage; the paper's figure 3a shows 22,000."""
+    target: float = 0.97
+    """A stage ends when this share of the last episodes was achieved, for each of its skills."""
+    curriculum: bool = True
+    """Learn the base tasks alone first; otherwise all tasks from the start."""
+    threshold: float = 0.9
+    """The base phase ends when the mean reward of each base task exceeds this."""
+    window: int = 200
+    """Over so many of its last episodes."""
+    epsilon: float = 0.1
+    """How often the top level's choices are made at random at the start of a stage."""
+    epsilon_episodes: int = 10_000
+    """Episodes until epsilon has come down to 0."""
+    grammar: bool = True
+    """Learn the stochastic temporal grammar, and let it guide the choices."""
+    smoothing: float = 0.0
+    """Weight of the uniform distribution in the grammar, in counts; 0 is the paper's maximum likelihood."""
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Learn a ladder of skills, stage by stage."""
+
+    stages: str = ", ".join(SKILLS)
+    """The skills in their order of acquisition."""
+    items: tuple[str, ...] = COLOURS
+    """The items that every skill is learned for."""
+    seed: int = 0
+    """Of everything random: weights, games, choices, batches."""
+    encoder: Literal["own", "shared", "frozen"] = "frozen"
+    """Each level sees through an encoder of its own, or all through one that goes on learning, or that of pi_0, frozen."""
+    games: int = 64
+    """Games played at once; learning follows when all have ended."""
+    threads: int = 0
+    """Threads of the networks; 0 for one a core."""
+    room_width: int = 6
+    """Cells of a room from west to east."""
+    room_depth: int = 6
+    """Cells of a room from north to south."""
+    max_blocks: int = 6
+    """The most blocks in a game."""
+    image_size: int = 84
+    """Height and width of the frames, in pixels."""
+    penalty: bool = True
+    """Whether uttering what cannot be executed is worth -0.5 and ends the game."""
+    limits: Limits = field(default_factory=Limits)
+    """Step limits."""
+    terminal: TerminalConfig = field(default_factory=TerminalConfig)
+    """How pi_0 is learned."""
+    ppo: PPOConfig = field(default_factory=PPOConfig)
+    """PPO, where it is used."""
+    level: Annotated[LevelConfig, Flat] = field(default_factory=LevelConfig)
+    """How the stages above are learned."""
+    a2c: Annotated[A2CConfig, Flat] = field(default_factory=A2CConfig)
+    """A2C, where it is used."""
+    checkpoint_minutes: float = 5.0
+    """How often the whole state is saved."""
+
+    def __post_init__(self) -> None:
+        self.make_stages()
+        self.world()
+        if self.seed < 0 or self.games < 1 or self.threads < 0:
+            raise SkillstackError("The seed and the threads must be 0 or more, and there must be a game to play.")
+
+    def make_stages(self) -> tuple[Stage, ...]:
+        stages = make_stages(self.stages, self.items)
+        for skill in stages[-1].tasks.skills:
+            if skill not in SKILLS:
+                raise unknown("skill", skill, SKILLS)
+        return stages
+
+    def world(self) -> RoomsConfig:
+        return RoomsConfig(
+            room_width=self.room_width,
+            room_depth=self.room_depth,
+            max_blocks=self.max_blocks,
+            items=self.items,
+            image_size=self.image_size,
+            penalty=self.penalty,
+        )
+
+    @property
+    def num_threads(self) -> int:
+        return self.threads or os.cpu_count() or 1
+
+    def to_json(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> TrainConfig:
+        """The settings of a run, back from its config.json."""
+        try:
+            groups = {
+                "limits": Limits(**data["limits"]),
+                "terminal": TerminalConfig(**data["terminal"]),
+                "ppo": PPOConfig(**data["ppo"]),
+                "level": LevelConfig(**data["level"]),
+                "a2c": A2CConfig(**data["a2c"]),
+                "items": tuple(data["items"]),
+            }
+            return TrainConfig(**{**data, **groups})
+        except (KeyError, TypeError) as error:
+            raise SkillstackError(f"The run's settings are not of this version of Skillstack ({error}).") from error
+
+
+PRESETS = {
+    "paper": TrainConfig(),
+}
+"""Named settings. `paper`: Algorithm 2 to the letter, where docs/decisions.md does not say otherwise."""

@@ -1,0 +1,284 @@
+"""Learning from episodes: off-policy A2C with alternating updates (Algorithm 2), or PPO with hindsight."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from skillstack.errors import SkillstackError
+from skillstack.learning.losses import (
+    DecisionBatch,
+    Terms,
+    entropy_bonus,
+    flat_imitation_terms,
+    flat_ppo_terms,
+    flat_terms,
+    hierarchical_terms,
+)
+from skillstack.learning.packing import load_optimizer_state, optimizer_state
+from skillstack.learning.replay import Batch, Replay
+from skillstack.policies.agent import Agent
+from skillstack.policies.flat import FlatOutput
+from skillstack.rollout.episode import Episode
+from skillstack.timing import Timer
+from skillstack.worlds.world import Frames
+
+Render = Callable[[Any], Frames]
+"""Frames of the states that episodes keep."""
+
+ROTATION = ("switch", "instruction", "augmented")
+"""The order in which the three policies take turns."""
+
+
+class Diverged(SkillstackError):
+    """A loss is not finite any more."""
+
+
+@dataclass(frozen=True)
+class A2CConfig:
+    """Off-policy A2C with replay, as the paper has it (sections 4.1 and 5.2)."""
+
+    learning_rate: float = 1e-4
+    """Of RMSProp."""
+    batch: int = 36
+    """Decisions in a mini-batch, taken as whole episodes."""
+    updates: float = 4.0
+    """Mini-batch updates after each episode: the mean of a Poisson distribution."""
+    gamma: float = 0.95
+    """Discount from one decision to the next."""
+    gradient_norm: float = 1.0
+    """Gradients are clipped to this norm."""
+    rotation: int = 500
+    """Updates before the next of the three policies takes its turn (M of the paper)."""
+    alternation: bool = True
+    """Train one of the three policies at a time; otherwise all at once."""
+    switch_value: bool = True
+    """Learn V_sw(s, e, g) and use it for instructions and actions; otherwise V(s, g)."""
+    true_weights: bool = False
+    """Importance weights by the probabilities with which decisions were in truth drawn (grammar and epsilon)."""
+    most_weight: float = math.inf
+    """Cap on the importance weights; infinity is the paper's letter."""
+    entropy: float = 0.0
+    """Weight of an entropy bonus of the policy that is trained; 0 is the paper's letter."""
+    replay: int = 100_000
+    """Episodes that replay holds."""
+
+
+@dataclass(frozen=True)
+class PPOConfig:
+    """PPO on fresh episodes, with self-imitation of what they achieved in hindsight; learns the terminal policy."""
+
+    learning_rate: float = 3e-4
+    """Of Adam."""
+    epochs: int = 2
+    """Passes over the fresh episodes."""
+    batch: int = 32
+    """Episodes in a mini-batch."""
+    gamma: float = 0.95
+    """Discount from one step to the next."""
+    gradient_norm: float = 0.5
+    """Gradients are clipped to this norm."""
+    clip: float = 0.2
+    """PPO's bound on the change of probabilities."""
+    entropy: float = 0.01
+    """Weight of the entropy bonus."""
+    value: float = 0.5
+    """Weight of the value losses."""
+    hindsight: float = 1.0
+    """Weight of the self-imitation of other tasks achieved on the way; 0 for none."""
+
+
+class LevelLearner:
+    """What both learners share: a level's networks, an optimiser, and steps down a loss."""
+
+    def __init__(
+        self, agent: Agent, level: int, *, train_encoder: bool, render: Render, timer: Timer, gradient_norm: float
+    ) -> None:
+        self.policy, self.encoder = agent.levels[level], agent.encoder_of(level)
+        self.train_encoder, self.render, self.timer = train_encoder, render, timer
+        self._gradient_norm = gradient_norm
+        modules: list[nn.Module] = [self.policy, self.encoder] if train_encoder else [self.policy]
+        self.parameters = [parameter for module in modules for parameter in module.parameters()]
+        self.optimizer: torch.optim.Optimizer
+
+    def features(self, states: Any) -> Tensor:
+        """What the level sees in these states: (m, 256)."""
+        with self.timer("render"):
+            frames = torch.from_numpy(self.render(states))
+        with self.timer("forward"):
+            features: Tensor = self.encoder(frames)
+        return features
+
+    def descend(self, losses: Mapping[str, Tensor]) -> None:
+        """One step down the sum of the losses, which must be finite."""
+        for name, loss in losses.items():
+            if not bool(loss.isfinite()):
+                raise Diverged(
+                    f"The {name} loss is {loss.item()}, so learning was stopped before it spoils the weights."
+                )
+        with self.timer("backward"):
+            self.optimizer.zero_grad(set_to_none=True)
+            torch.stack(list(losses.values())).sum().backward()  # type: ignore[no-untyped-call]
+        with self.timer("optimizer"):
+            nn.utils.clip_grad_norm_(self.parameters, self._gradient_norm)
+            self.optimizer.step()
+
+
+class A2CLearner(LevelLearner):
+    """Algorithm 2's inner loop: after each episode, Poisson-many updates on batches from replay, in rotation."""
+
+    def __init__(
+        self, agent: Agent, level: int, config: A2CConfig, *, train_encoder: bool, render: Render, timer: Timer
+    ) -> None:
+        super().__init__(
+            agent, level, train_encoder=train_encoder, render=render, timer=timer, gradient_norm=config.gradient_norm
+        )
+        self.config = config
+        self.optimizer = torch.optim.RMSprop(self.parameters, lr=config.learning_rate)
+        self.replay = Replay(config.replay, config.gamma, behaviour=config.true_weights)
+        self.updates = 0
+
+    @property
+    def turn(self) -> str | None:
+        """The policy whose turn it is; None where all are trained at once."""
+        if not self.config.alternation:
+            return None
+        return ROTATION[self.updates // self.config.rotation % len(ROTATION)]
+
+    def learn(self, episodes: Sequence[Episode], rng: np.random.Generator) -> dict[str, float]:
+        """Keep the episodes and do the updates that they bring."""
+        features = None if self.train_encoder else self._frozen_features(episodes)
+        start = 0
+        for episode in episodes:
+            end = start + len(episode)
+            self.replay.add(episode, None if features is None else features[start:end])
+            start = end
+        statistics: dict[str, float] = {}
+        for _ in range(int(rng.poisson(self.config.updates, size=len(episodes)).sum())):
+            statistics = self.update(rng)
+        return statistics
+
+    @torch.inference_mode()
+    def _frozen_features(self, episodes: Sequence[Episode]) -> Any:
+        return self.features(np.concatenate([episode.decisions.states for episode in episodes])).numpy()
+
+    def update(self, rng: np.random.Generator) -> dict[str, float]:
+        """One mini-batch update."""
+        with self.timer("batch"):
+            batch = self.replay.batch(self.replay.draw(rng, self.config.batch))
+            seen = self.replay.states(batch.rows)
+        features = self.features(seen) if self.train_encoder else torch.from_numpy(seen)
+        with self.timer("forward"):
+            terms = self._terms(batch, features)
+        self.descend(terms.losses)
+        self.updates += 1
+        return {**terms.statistics, **{f"loss of {name}": loss.item() for name, loss in terms.losses.items()}}
+
+    def _terms(self, batch: Batch, features: Tensor) -> Terms:
+        config = self.config
+        output = self.policy.unroll(features[batch.places], batch.tasks)
+        if isinstance(output, FlatOutput):
+            terms = flat_terms(output, batch.decisions, most_weight=config.most_weight)
+            bonuses = {"policy": [output.action]}
+        else:
+            terms = hierarchical_terms(
+                output, batch.decisions, use_switch_value=config.switch_value, most_weight=config.most_weight
+            )
+            bonuses = {
+                "switch": [output.switch],
+                "instruction": [output.skill, output.item],
+                "augmented": [output.action],
+            }
+            if self.turn is not None:
+                resting = set(ROTATION) - {self.turn}
+                kept = {name: loss for name, loss in terms.losses.items() if name not in resting}
+                terms = Terms(kept, terms.statistics)
+        if config.entropy:
+            for name in set(bonuses) & set(terms.losses):
+                for logits in bonuses[name]:
+                    terms.losses[name] = terms.losses[name] + config.entropy * entropy_bonus(
+                        logits, batch.decisions.mask
+                    )
+        return terms
+
+    def state(self) -> dict[str, Any]:
+        return {"optimizer": optimizer_state(self.optimizer), "replay": self.replay.state(), "updates": self.updates}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        load_optimizer_state(self.optimizer, state["optimizer"])
+        self.replay.load_state(state["replay"])
+        self.updates = state["updates"]
+
+
+class PPOLearner(LevelLearner):
+    """A few passes over fresh episodes. A frame is encoded once for all the tasks it is learned for."""
+
+    def __init__(
+        self, agent: Agent, level: int, config: PPOConfig, *, train_encoder: bool, render: Render, timer: Timer
+    ) -> None:
+        super().__init__(
+            agent, level, train_encoder=train_encoder, render=render, timer=timer, gradient_norm=config.gradient_norm
+        )
+        self.config = config
+        self.optimizer = torch.optim.Adam(self.parameters, lr=config.learning_rate, eps=1e-5)
+        self.updates = 0
+        self._tasks = agent.vocabulary.encode(agent.stages[level].tasks)
+
+    def learn(self, episodes: Sequence[Episode], rng: np.random.Generator) -> dict[str, float]:
+        statistics: dict[str, float] = {}
+        for _ in range(self.config.epochs):
+            order = rng.permutation(len(episodes))
+            for part in np.array_split(order, max(1, len(episodes) // self.config.batch)):
+                statistics = self._update([episodes[number] for number in part.tolist()], rng)
+        return statistics
+
+    def _update(self, episodes: Sequence[Episode], rng: np.random.Generator) -> dict[str, float]:
+        config = self.config
+        with self.timer("batch"):
+            fresh = Replay(2**30, config.gamma)
+            for episode in episodes:
+                fresh.add(episode)
+                if config.hindsight:
+                    fresh.add_hindsight(episode, self._tasks, 1.0, rng)
+            batch = fresh.batch(np.arange(len(fresh)))
+            meant = fresh.spans(hindsight=False)
+            other = fresh.spans(hindsight=True)
+        features = self.features(fresh.states(batch.rows))
+        with self.timer("forward"):
+            output = self.policy.unroll(features[batch.places], batch.tasks)
+            assert isinstance(output, FlatOutput), "PPO is for terminal policies so far"
+            terms = flat_ppo_terms(*_pick(output, batch, meant), clip=config.clip)
+            losses = dict(terms.losses)
+            losses["value"] = config.value * losses["value"]
+            meant_output, meant_batch = _pick(output, batch, meant)
+            losses["entropy"] = config.entropy * entropy_bonus(meant_output.action, meant_batch.mask)
+            if len(other):
+                imitation = flat_imitation_terms(*_pick(output, batch, other))
+                losses["imitation"] = config.hindsight * imitation.losses["imitation"]
+                losses["imitation value"] = config.hindsight * config.value * imitation.losses["imitation value"]
+        self.descend(losses)
+        self.updates += 1
+        return {**terms.statistics, **{f"loss of {name}": loss.item() for name, loss in losses.items()}}
+
+    def state(self) -> dict[str, Any]:
+        return {"optimizer": optimizer_state(self.optimizer), "updates": self.updates}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        load_optimizer_state(self.optimizer, state["optimizer"])
+        self.updates = state["updates"]
+
+
+def _pick(output: FlatOutput, batch: Batch, spans: Any) -> tuple[FlatOutput, DecisionBatch]:
+    """The parts of an output and a batch that belong to some of the spans."""
+    columns = torch.from_numpy(spans)
+    meant = batch.decisions
+    picked = DecisionBatch(
+        meant.mask[:, columns], meant.returns[:, columns], meant.action[:, columns], meant.mu_action[:, columns]
+    )
+    return FlatOutput(output.action[:, columns], output.value[:, columns]), picked

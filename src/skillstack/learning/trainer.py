@@ -1,0 +1,220 @@
+"""Algorithm 2 of the paper: stage by stage, play, count into the grammar, learn, and move on when the stage is learned.
+
+With N games at once, N episodes are played with the same weights and then bring N draws of updates, so the amount of
+learning for each episode is the paper's; an episode's weights are at most N episodes' updates old.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import torch
+
+from skillstack.instructions import Instruction
+from skillstack.learning.config import TrainConfig
+from skillstack.learning.curriculum import Curriculum
+from skillstack.learning.learner import A2CLearner, PPOLearner
+from skillstack.policies.agent import Agent
+from skillstack.randomness import mix
+from skillstack.rollout.episode import Episode
+from skillstack.rollout.player import AgentPlayer
+from skillstack.rollout.runner import Runner, RunnerConfig
+from skillstack.timing import Timer
+from skillstack.worlds.rooms import RoomsWorld
+
+Metrics = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run is, for people to look at."""
+
+    level: int
+    num_levels: int
+    stage: str
+    phase: str
+    episodes: int
+    most_episodes: int
+    success: dict[str, float]
+    """Of each skill, over the last episodes of its tasks."""
+    steps_per_second: float
+
+
+class StageTrainer:
+    """One stage: the loop of Algorithm 2, in turns of one batch of games."""
+
+    def __init__(self, config: TrainConfig, agent: Agent, level: int, world: RoomsWorld, timer: Timer) -> None:
+        self.config, self.level, self.timer = config, level, timer
+        self.agent = agent.truncated(level)
+        self.stage = agent.stages[level]
+        self.terminal = level == 0
+        settings = config.level
+        self.curriculum = Curriculum(
+            self.stage, threshold=settings.threshold, window=settings.window, enabled=settings.curriculum
+        )
+        self.rng = np.random.default_rng((config.seed, level))
+        self.episodes = self.steps = 0
+        self.learner = self._make_learner(world)
+        hindsight = isinstance(self.learner, PPOLearner)
+        runner = RunnerConfig(config.limits, grammar=settings.grammar)
+        self._runner = Runner(world, AgentPlayer(self.agent), runner, hindsight=hindsight, timer=timer)
+
+    def _make_learner(self, world: RoomsWorld) -> A2CLearner | PPOLearner:
+        train_encoder = self.terminal or self.config.encoder != "frozen"
+        parts: dict[str, Any] = {"train_encoder": train_encoder, "render": world.render, "timer": self.timer}
+        if self.terminal and self.config.terminal.method == "ppo":
+            return PPOLearner(self.agent, self.level, self.config.ppo, **parts)
+        return A2CLearner(self.agent, self.level, self.config.a2c, **parts)
+
+    @property
+    def most_episodes(self) -> int:
+        return self.config.terminal.episodes if self.terminal else self.config.level.episodes
+
+    @property
+    def epsilon(self) -> float:
+        """Comes down from its first value to 0 in a line; the terminal policy explores by its own randomness."""
+        settings = self.config.level
+        left = 1.0 - self.episodes / max(settings.epsilon_episodes, 1)
+        return 0.0 if self.terminal else settings.epsilon * max(left, 0.0)
+
+    @property
+    def finished(self) -> bool:
+        return self.episodes >= self.most_episodes or self._learned
+
+    @property
+    def _learned(self) -> bool:
+        target = self.config.terminal.target if self.terminal else self.config.level.target
+        skills = [self.curriculum.success(skill) for skill in self.stage.tasks.skills]
+        return self.curriculum.all_windows_full() and all(share is not None and share >= target for share in skills)
+
+    def turn(self) -> Metrics:
+        """Play a batch of games and learn from it."""
+        begin = perf_counter()
+        count = self.config.games
+        tasks = [self.curriculum.draw(self.rng) for _ in range(count)]
+        seeds = mix(mix(self.config.seed, self.level), np.arange(self.episodes, self.episodes + count))
+        epsilon, phase = self.epsilon, self.curriculum.phase
+        with self.timer("play"):
+            episodes = self._runner.play(tasks, seeds.tolist(), self.level, epsilon)
+        self.episodes += count
+        self.steps += sum(episode.steps for episode in episodes)
+        switched = self._record(tasks, episodes)
+        with self.timer("learn"):
+            statistics = self.learner.learn(episodes, self.rng)
+        return {
+            "event": "turn",
+            "level": self.level,
+            "phase": phase,
+            "episodes": self.episodes,
+            "steps": self.steps,
+            "updates": self.learner.updates,
+            "reward": float(np.mean([episode.rewards[-1] for episode in episodes])),
+            "success": float(np.mean([episode.success for episode in episodes])),
+            "windows": self.windows,
+            "epsilon": epsilon,
+            "not executable": _share(episodes, "refusals", "calls"),
+            "length": float(np.mean([len(episode) for episode in episodes])),
+            "novel phase begins": switched,
+            **statistics,
+            "seconds": perf_counter() - begin,
+        }
+
+    def _record(self, tasks: list[Instruction], episodes: list[Episode]) -> bool:
+        """Count into the curriculum's windows and, the positive ones, into the grammar."""
+        grammar = self.agent.grammars[self.level] if self.config.level.grammar else None
+        switched = False
+        for task, episode in zip(tasks, episodes, strict=True):
+            switched |= self.curriculum.record(task, float(episode.rewards[-1]))
+            decisions = episode.decisions
+            if episode.success and grammar and decisions.switch is not None and decisions.instruction is not None:
+                grammar.update(episode.task, grammar.states(decisions.switch, decisions.instruction))
+        return switched
+
+    @property
+    def windows(self) -> dict[str, float]:
+        shares = {skill: self.curriculum.success(skill) for skill in self.stage.tasks.skills}
+        return {skill: share for skill, share in shares.items() if share is not None}
+
+    def state(self) -> dict[str, Any]:
+        """Everything that is needed to go on as if nothing had happened."""
+        return {
+            "episodes": self.episodes,
+            "steps": self.steps,
+            "rng": self.rng.bit_generator.state,
+            "curriculum": self.curriculum.state(),
+            "learner": self.learner.state(),
+        }
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        self.episodes, self.steps = state["episodes"], state["steps"]
+        self.rng.bit_generator.state = state["rng"]
+        self.curriculum.load_state(state["curriculum"])
+        self.learner.load_state(state["learner"])
+
+
+def _share(episodes: list[Episode], part: str, whole: str) -> float:
+    total = sum(getattr(episode, whole) for episode in episodes)
+    return sum(getattr(episode, part) for episode in episodes) / total if total else 0.0
+
+
+class Trainer:
+    """A whole run: all stages of a ladder, each on top of the finished ones."""
+
+    def __init__(self, config: TrainConfig, agent: Agent | None = None, first_level: int = 0) -> None:
+        """With an `agent`, its levels below `first_level` are taken as they are."""
+        self.config = config
+        self.timer = Timer("training")
+        self.world = RoomsWorld(config.world(), config.games)
+        self.agent = agent or Agent.create(
+            self.world.description,
+            config.make_stages(),
+            shared_encoder=config.encoder != "own",
+            seed=config.seed,
+            smoothing=config.level.smoothing,
+        )
+        self.stage = StageTrainer(config, self.agent, first_level, self.world, self.timer)
+
+    def turns(self) -> Iterator[Metrics]:
+        """Learn, one batch of games at a time, until the top stage is finished."""
+        while True:
+            while not self.stage.finished:
+                yield self.stage.turn()
+            yield {"event": "stage learned", "level": self.stage.level, "episodes": self.stage.episodes}
+            if self.stage.level + 1 == self.agent.num_levels:
+                return
+            self.stage = StageTrainer(self.config, self.agent, self.stage.level + 1, self.world, self.timer)
+
+    def progress(self) -> Progress:
+        stage = self.stage
+        seconds = self.timer.seconds("play") + self.timer.seconds("learn")
+        return Progress(
+            level=stage.level,
+            num_levels=self.agent.num_levels,
+            stage=", ".join(stage.stage.novel.skills),
+            phase=stage.curriculum.phase,
+            episodes=stage.episodes,
+            most_episodes=stage.most_episodes,
+            success=stage.windows,
+            steps_per_second=stage.steps / seconds if seconds else 0.0,
+        )
+
+    def state(self) -> dict[str, Any]:
+        """The whole run, for a checkpoint."""
+        return {
+            "level": self.stage.level,
+            "weights": {
+                **{f"level {number}": level.state_dict() for number, level in enumerate(self.agent.levels)},
+                **{f"encoder {number}": encoder.state_dict() for number, encoder in enumerate(self.agent.encoders)},
+            },
+            "grammars": [None if grammar is None else grammar.to_json() for grammar in self.agent.grammars],
+            "stage": self.stage.state(),
+        }
+
+
+def set_threads(config: TrainConfig) -> None:
+    """Threads that fight over cores make everything several times slower, so their number is always set."""
+    torch.set_num_threads(config.num_threads)
