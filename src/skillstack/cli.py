@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -13,6 +15,7 @@ import tyro
 from rich.console import Console
 
 from skillstack import Instruction, SkillstackError, __version__
+from skillstack.worlds.world import Limits
 
 DESCRIPTION = """Agents that learn skills in stages, call earlier skills by their names, and can always say their plan.
 
@@ -41,6 +44,44 @@ class Plan:
     """Write the plan as a picture, with thumbnails at critical moments."""
     json: Path | None = None
     """Write the plan as JSON (docs/plan.md has the schema)."""
+
+
+@dataclass
+class Evaluate:
+    """Measure how well an agent plays: success of each skill with 95 % intervals, steps, path lengths, plan depth."""
+
+    agent: tyro.conf.Positional[str]
+    """Who plays: the folder of a saved agent, or "oracle", "random" or "untrained"."""
+    room: Literal["small", "big", "both"] = "small"
+    """The small rooms, the big one without the wall between them, or one after the other."""
+    episodes: int = 200
+    """How many games to play of each skill, evenly over its colours."""
+    seed: int = 0
+    """Which games; the same seed gives the same figures, and every agent plays the same games."""
+    skills: tuple[str, ...] = ()
+    """Only these skills, for example "--skills get stack"; all that the level knows by default."""
+    level: int | None = None
+    """The level that is given the tasks; the top one by default."""
+    greedy: bool = False
+    """Take the likeliest choice in place of a drawn one."""
+    grammar: bool = True
+    """Let the grammars guide what is called."""
+    flat_limit: int = Limits.flat
+    """Most primitive steps of one run of the terminal level."""
+    decision_limit: int = Limits.decisions
+    """Most decisions of one run of a higher level."""
+    episode_limit: int = Limits.episode
+    """Most primitive steps of a whole game."""
+    games: int = 64
+    """How many games to play at once; it changes the speed only."""
+    threads: int = 1
+    """Threads of the networks and of the drawing; more than there are free cores is slower."""
+    colours: bool = False
+    """Print the figures of each colour too."""
+    json: Path | None = None
+    """Write all figures and settings as JSON."""
+    csv: Path | None = None
+    """Write all figures and settings as CSV."""
 
 
 @dataclass
@@ -118,6 +159,67 @@ def _write_pictures(args: Plan, world: Any, tree: Any, console: Console) -> None
         args.json.write_text(tree.dumps() + "\n", encoding="utf-8")
     for path in filter(None, (args.gif, args.svg, args.json)):
         console.print(f"Wrote {path}", highlight=False)
+
+
+def evaluate(args: Evaluate, console: Console) -> None:
+    import torch
+
+    from skillstack.evaluation import dump_csv, dump_json, evaluate, results_table
+    from skillstack.rollout.casting import cast
+    from skillstack.rollout.runner import RunnerConfig
+    from skillstack.worlds.rooms import RoomsConfig
+
+    _check_results(args.json, args.csv)
+    limits = Limits(args.flat_limit, args.decision_limit, args.episode_limit)
+    config = RunnerConfig(limits, greedy=args.greedy, grammar=args.grammar)
+    evaluations = []
+    for room in ("small", "big") if args.room == "both" else (args.room,):
+        world, player = cast(args.agent, RoomsConfig(big=room == "big"), args.games, args.threads)
+        torch.set_num_threads(args.threads)
+        with _progress(f"{room} room") as progress:
+            evaluation = evaluate(
+                world, player, config, args.episodes, args.seed, args.level, progress,
+                skills=args.skills, agent=args.agent,
+            )  # fmt: skip
+        console.print(results_table(evaluation, items=args.colours))
+        evaluations.append(evaluation)
+    for path, dump in ((args.json, dump_json), (args.csv, dump_csv)):
+        if path:
+            path.write_text(dump(evaluations), encoding="utf-8")
+            console.print(f"Wrote {path}", highlight=False)
+
+
+def _check_results(*paths: Path | None) -> None:
+    """Refuse files that could not be written in the end, before long work begins."""
+    given = [path for path in paths if path is not None]
+    for path in given:
+        _check_writable(path)
+        if path.is_dir():
+            raise SkillstackError(f"{path} cannot be written, as it is a folder; give the name of a file.")
+        if not os.access(path if path.exists() else path.parent, os.W_OK):
+            raise SkillstackError(f"{path} cannot be written, as you have no right to; choose another place.")
+    if len({path.resolve() for path in given}) < len(given):
+        raise SkillstackError(f"{given[0]} is given for two results; give each a file of its own.")
+
+
+@contextmanager
+def _progress(label: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on standard error; where that is no terminal, a line for each tenth."""
+    from rich import progress
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda done, total: _print_tenths(label, done, total)
+        return
+    count, left = progress.MofNCompleteColumn(), progress.TimeRemainingColumn()
+    with progress.Progress("{task.description}", progress.BarColumn(), count, left, console=console) as bar:
+        task = bar.add_task(label, total=None, visible=False)  # bad input should not leave an empty bar behind
+        yield lambda done, total: bar.update(task, completed=done, total=total, visible=True)
+
+
+def _print_tenths(label: str, done: int, total: int) -> None:
+    if 10 * done // total > 10 * (done - 1) // total:
+        print(f"{label}: {done} of {total} games", file=sys.stderr, flush=True)
 
 
 def grammar(args: ShowGrammar, console: Console) -> None:
@@ -219,6 +321,7 @@ def _check_writable(path: Path | None) -> None:
 COMMANDS: dict[type, Callable[[Any, Console], None]] = {
     Train: train,
     Plan: plan,
+    Evaluate: evaluate,
     ShowGrammar: grammar,
     Bench: bench,
     CheckWorld: check_world,
@@ -227,6 +330,7 @@ COMMANDS: dict[type, Callable[[Any, Console], None]] = {
 Command = (
     Annotated[Train, tyro.conf.subcommand("train")]
     | Annotated[Plan, tyro.conf.subcommand("plan")]
+    | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
     | Annotated[ShowGrammar, tyro.conf.subcommand("grammar")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
     | Annotated[CheckWorld, tyro.conf.subcommand("check-world")]

@@ -69,9 +69,10 @@ class TestJson:
         assert (data["success"], data["steps"]) == (True, 7)
 
     def test_what_is_not_a_plan_is_refused_in_a_sentence(self) -> None:
-        for data in ({}, {"format": "something"}, []):
+        wrong: tuple[Any, ...] = ({}, {"format": "something"}, [])
+        for data in wrong:
             with pytest.raises(SkillstackError, match="not a plan"):
-                PlanTree.from_json(data)  # type: ignore[arg-type]
+                PlanTree.from_json(data)
 
     def test_a_plan_of_another_version_is_refused(self) -> None:
         with pytest.raises(SkillstackError, match="format version 2; this Skillstack reads 1"):

@@ -113,6 +113,19 @@ def test_sixty_steps_of_a_real_game_are_small_and_true_in_colour(tmp_path: Path)
             assert abs(seen - recording.frames[step]).mean() < 4
 
 
+def test_a_colour_that_is_seen_for_a_moment_only_keeps_its_hue(tmp_path: Path) -> None:
+    plan = tree(find(0, *["turn left"] * 40, outcome=LIMIT))
+    noise = np.random.default_rng(0).integers(0, 256, (41, 84, 84, 1), dtype=np.uint8)
+    frames = np.concatenate([noise, noise // 2, noise // 3], axis=-1)  # many shades, none of them green
+    frames[17, 40:46, 40:46] = (20, 200, 40)
+    write_gif(tmp_path / "plan.gif", plan, Recording(frames))
+    with Image.open(tmp_path / "plan.gif") as picture:
+        picture.seek(17)
+        red, green, blue = np.asarray(picture.convert("RGB"))[12 + 4 * 43, 12 + 4 * 43].tolist()
+    assert green > 2 * red
+    assert green > 2 * blue
+
+
 def test_a_recording_of_another_game_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
     with pytest.raises(SkillstackError, match="frames"):
         write_gif(tmp_path / "plan.gif", stack_blue(), blank(tree(find(0, "turn left"))))

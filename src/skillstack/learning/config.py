@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import tyro
 
@@ -14,9 +14,6 @@ from skillstack.instructions import COLOURS, SKILLS, Stage, make_stages
 from skillstack.learning.learner import A2CConfig, PPOConfig
 from skillstack.worlds.rooms import RoomsConfig
 from skillstack.worlds.world import Limits
-
-Flat = tyro.conf.OmitArgPrefixes
-"""On the command line a group's fields stand without the group's name before them."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +63,7 @@ class TrainConfig:
     seed: int = 0
     """Of everything random: weights, games, choices, batches."""
     encoder: Literal["own", "shared", "frozen"] = "frozen"
-    """Each level sees through an encoder of its own, or all through one that goes on learning, or that of pi_0, frozen."""
+    """Each level sees through its own, or all through one that goes on learning, or through that of pi_0, frozen."""
     games: int = 64
     """Games played at once; learning follows when all have ended."""
     threads: int = 0
@@ -87,9 +84,9 @@ class TrainConfig:
     """How pi_0 is learned."""
     ppo: PPOConfig = field(default_factory=PPOConfig)
     """PPO, where it is used."""
-    level: Annotated[LevelConfig, Flat] = field(default_factory=LevelConfig)
+    level: tyro.conf.OmitArgPrefixes[LevelConfig] = field(default_factory=LevelConfig)
     """How the stages above are learned."""
-    a2c: Annotated[A2CConfig, Flat] = field(default_factory=A2CConfig)
+    a2c: tyro.conf.OmitArgPrefixes[A2CConfig] = field(default_factory=A2CConfig)
     """A2C, where it is used."""
     checkpoint_minutes: float = 5.0
     """How often the whole state is saved."""

@@ -36,7 +36,7 @@ ROTATION = ("switch", "instruction", "augmented")
 """The order in which the three policies take turns."""
 
 
-class Diverged(SkillstackError):
+class DivergedError(SkillstackError):
     """A loss is not finite any more."""
 
 
@@ -119,7 +119,7 @@ class LevelLearner:
         """One step down the sum of the losses, which must be finite."""
         for name, loss in losses.items():
             if not bool(loss.isfinite()):
-                raise Diverged(
+                raise DivergedError(
                     f"The {name} loss is {loss.item()}, so learning was stopped before it spoils the weights."
                 )
         with self.timer("backward"):

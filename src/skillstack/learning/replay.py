@@ -74,7 +74,7 @@ class Replay:
         self._forget()
 
     def add_hindsight(self, episode: Episode, tasks: TaskArray, success: float, rng: np.random.Generator) -> None:
-        """The episode just added as successes of other tasks: each time it came to achieve one, from a random moment on.
+        """The episode just added as successes of other tasks: whenever it achieved one, from a random moment on.
 
         `tasks` are those of `episode.reached`. A moment at which the task is achieved already is no start for it.
         """

@@ -146,12 +146,11 @@ def _size_for(words: str, room: float, largest: int) -> int:
 def _with_one_palette(pictures: Sequence[Image.Image]) -> list[Image.Image]:
     """All pictures in the same 256 colours, so that what stands still costs nothing.
 
-    Colours weigh by the root of how often they are seen, or a block that is seen for a moment would have no colour.
+    Every colour counts once, however often it is seen, or a block that is seen for a moment would have no colour.
     """
-    thinned = [np.asarray(picture)[::2, ::2].reshape(-1, 3).astype(np.uint32) for picture in pictures]
-    codes = np.concatenate([part @ np.array([65536, 256, 1], dtype=np.uint32) for part in thinned])
-    colours, counts = np.unique(codes, return_counts=True)
-    weighed = np.repeat(colours, np.ceil(np.sqrt(counts)).astype(np.int64))
-    swatch = np.stack([weighed >> 16, weighed >> 8 & 255, weighed & 255], axis=-1).astype(np.uint8)
-    palette = Image.fromarray(swatch[None]).quantize(256, Image.Quantize.MEDIANCUT)
+    places = np.array([65536, 256, 1], dtype=np.uint32)
+    codes = (np.asarray(picture)[::2, ::2].astype(np.uint32) @ places for picture in pictures)
+    seen = np.unique(np.concatenate([np.unique(part) for part in codes]))
+    swatch = np.stack([seen >> 16, seen >> 8 & 255, seen & 255], axis=-1).astype(np.uint8)[None]  # (1, colours, 3)
+    palette = Image.fromarray(swatch).quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=1)
     return [picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures]

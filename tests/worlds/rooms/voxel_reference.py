@@ -112,15 +112,15 @@ def _sky(colours: np.ndarray, rays: np.ndarray, heading: np.ndarray) -> np.ndarr
 def held_block(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Where the held block shows, and face, row and column of its texture there; each (size, size).
 
-    A cube with an edge of 0.4 whose middle is 1.05 ahead, 0.56 to the right and 0.52 down, turned by 45 degrees, in a
+    A cube with an edge of 0.36 whose middle is 1.1 ahead, 0.52 to the right and 0.52 down, turned by 30 degrees, in a
     view of 70 degrees.
     """
     place = ((np.arange(size) + 0.5) / size * 2.0 - 1.0) * np.tan(np.radians(35))
     v, u = np.meshgrid(place, place, indexing="ij")
-    half, root = 0.2, np.sqrt(0.5)
+    half, cosine, sine = 0.18, np.sqrt(0.75), 0.5
     first_hit = np.full((size, size), np.inf)
-    ray = np.stack([root * (u + 1), -v, root * (1 - u)])  # in the cube's own axes: across, up, depth
-    middle = np.array([root * (0.56 + 1.05), -0.52, root * (1.05 - 0.56)])[:, None, None]
+    ray = np.stack([cosine * u + sine, -v, cosine - sine * u])  # in the cube's own axes: across, up, depth
+    middle = np.array([cosine * 0.52 + sine * 1.1, -0.52, cosine * 1.1 - sine * 0.52])[:, None, None]
     step = 0.002
     for t in np.arange(0.6, 1.6, step):
         inside = (np.abs(t * ray - middle) < half).all(axis=0)

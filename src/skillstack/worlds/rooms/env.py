@@ -17,7 +17,6 @@ from skillstack.instructions import Instruction, TaskArray
 from skillstack.randomness import mix
 from skillstack.worlds.rooms.layout import RoomsConfig
 from skillstack.worlds.rooms.looks import Randomisation
-from skillstack.worlds.rooms.topdown import draw_map
 from skillstack.worlds.rooms.world import RoomsWorld
 from skillstack.worlds.world import Frames, IntArray, Limits
 
@@ -66,7 +65,7 @@ class RoomsEnv(gymnasium.Env[Observation, np.int64]):
 
     def map_picture(self, size: int = 336) -> npt.NDArray[np.uint8]:
         """The room from above, some `size` pixels high."""
-        return draw_map(self.world.config, self.world.snapshot()[0], size)
+        return self.world.map_picture(0, size)
 
     def _first(self, observation: Observation) -> Observation:
         return {name: values[0] for name, values in observation.items()}

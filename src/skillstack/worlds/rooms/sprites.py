@@ -44,13 +44,13 @@ def paint_sprite(number: int, item: int, texels: Any, starts: Any, pixels: Any, 
 
 
 def make_hand(size: int) -> Sprites:
-    """The held block in the lower right corner: a cube turned by 45 degrees, drawn with a view of its own.
+    """The held block in the lower right corner: a cube turned by 30 degrees, drawn with a view of its own.
 
     As in Minecraft the held block looks the same whatever the camera does.
     """
     tangent = np.tan(np.radians(35.0))
     v, u = np.meshgrid(*[(np.arange(size) + 0.5) * 2 * tangent / size - tangent] * 2, indexing="ij")
-    centre, edge, turn = np.array([0.56, -0.52, 1.05]), 0.40, np.radians(45.0)  # right, up, ahead
+    centre, edge, turn = np.array([0.52, -0.52, 1.10]), 0.36, np.radians(30.0)  # right, up, ahead
     axes = np.array([[np.cos(turn), 0, np.sin(turn)], [0, 1, 0], [-np.sin(turn), 0, np.cos(turn)]])  # the cube's own
     rays = np.stack([u, -v, np.ones_like(u)], axis=-1) @ axes.T  # (size, size, 3), in the cube's coordinates
     rays[rays == 0] = 1e-12  # a ray along a face comes to it far away, but does come

@@ -32,6 +32,8 @@ from skillstack.worlds.rooms.looks import make_materials
 
 WALL, AGENT, PATH, DARK, LIGHT = (64, 66, 70), (28, 30, 34), (255, 255, 255), (20, 20, 20), (250, 250, 250)
 
+LUMINANCE = (0.299, 0.587, 0.114)  # of red, green and blue
+
 
 def draw_map(
     config: RoomsConfig, state: Any, size: int = 336, path: Sequence[tuple[float, float]] = ()
@@ -73,7 +75,7 @@ def _draw_block(pen: ImageDraw.ImageDraw, left: int, top: int, edge: int, name: 
     pen.rectangle([left, top, left + edge - 1, top + edge - 1], fill=colour, outline=DARK, width=max(edge // 20, 1))
     if edge < 16:
         return
-    ink = DARK if sum(colour) > 330 else LIGHT
+    ink = DARK if np.dot(colour, LUMINANCE) > 128 else LIGHT
     font = ImageFont.load_default(max(edge * 0.25, 7.0))
     pen.text((left + edge / 2, top + edge / 2), name, fill=ink, font=font, anchor="mm")
 

@@ -12,12 +12,13 @@ import numpy.typing as npt
 from skillstack.errors import SkillstackError
 from skillstack.instructions import TaskArray
 from skillstack.worlds.rooms.goals import judge_achieved, judge_executable
-from skillstack.worlds.rooms.layout import RoomsConfig, State, are_states, start_games, state_dtype
+from skillstack.worlds.rooms.layout import RoomsConfig, State, X, Z, are_states, start_games, state_dtype
 from skillstack.worlds.rooms.looks import make_materials, paint_looks
 from skillstack.worlds.rooms.physics import step_games
 from skillstack.worlds.rooms.raycaster import cast_frames
 from skillstack.worlds.rooms.scenery import fits, make_scenery, paste_frames
 from skillstack.worlds.rooms.sprites import make_hand
+from skillstack.worlds.rooms.topdown import draw_map
 from skillstack.worlds.world import (
     BoolArray,
     Frames,
@@ -95,6 +96,14 @@ class RoomsWorld:
     def render(self, snapshots: State) -> Frames:
         snapshots = self._check_snapshots(snapshots)
         return self._draw(snapshots, np.arange(len(snapshots)))
+
+    def map_picture(self, game: int, size: int = 336, path: Sequence[tuple[float, float]] = ()) -> Frames:
+        """One game from above, some `size` pixels high, with the way the agent came."""
+        return draw_map(self.config, self.state[game], size, path)
+
+    def map_position(self, game: int) -> tuple[float, float]:
+        """Where on the map the agent is, in cells."""
+        return float(self.state["agent"][game, X]), float(self.state["agent"][game, Z])
 
     def _games(self, games: IntArray | Sequence[int] | None) -> IntArray:
         return self._all if games is None else check_games(games, self.num_games)

@@ -1,0 +1,219 @@
+"""Every loss against numbers worked by hand, and gradients against finite differences."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skillstack.learning.losses import (
+    DecisionBatch,
+    clipped_gradient,
+    entropy_bonus,
+    final_returns,
+    flat_imitation_terms,
+    flat_ppo_terms,
+    flat_terms,
+    hierarchical_terms,
+    masked_mean,
+    policy_gradient,
+)
+from skillstack.policies.flat import FlatOutput
+from skillstack.policies.hierarchical import HierarchicalOutput
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 6), st.sampled_from([1.0, 0.0, -0.5])), min_size=1, max_size=5), st.floats(0.1, 1)
+)
+def test_returns_are_the_discounted_sums_of_later_rewards(episodes: list[tuple[int, float]], gamma: float) -> None:
+    lengths, rewards = zip(*episodes, strict=True)
+    mask, returns = final_returns(torch.tensor(rewards), torch.tensor(lengths), gamma)
+    for column, (length, reward) in enumerate(episodes):
+        every = [0.0] * (length - 1) + [reward]
+        for t in range(len(mask)):
+            there = t < length
+            assert mask[t, column] == float(there)
+            expected = sum(gamma**tau * later for tau, later in enumerate(every[t:])) if there else 0.0
+            assert returns[t, column].item() == pytest.approx(expected, abs=1e-5)
+
+
+def logits(*probabilities: float) -> list[float]:
+    return [math.log(probability) for probability in probabilities]
+
+
+def two_decisions() -> tuple[HierarchicalOutput, DecisionBatch]:
+    """One episode of two decisions: a call of skill 1, item 0, then the action 2, which achieved the goal.
+
+    gamma is 0.9, so that the returns are 0.9 and 1. V is 0.5 and 0.7; V_sw(call) is 0.4, V_sw(act) is 0.6.
+    """
+    output = HierarchicalOutput(
+        switch=torch.tensor([[logits(0.8, 0.2)], [logits(0.5, 0.5)]]),
+        skill=torch.tensor([[logits(0.25, 0.75)], [logits(0.5, 0.5)]]),
+        item=torch.tensor([[logits(0.4, 0.6)], [logits(0.5, 0.5)]]),
+        action=torch.tensor([[logits(0.2, 0.3, 0.5)], [logits(0.3, 0.6, 0.1)]]),
+        value=torch.tensor([[0.5], [0.7]]),
+        switch_value=torch.tensor([[[0.4, 9.0]], [[9.0, 0.6]]]),
+    )
+    mask, returns = final_returns(torch.tensor([1.0]), torch.tensor([2]), 0.9)
+    batch = DecisionBatch(
+        mask=mask,
+        returns=returns,
+        action=torch.tensor([[0], [2]]),
+        mu_action=torch.tensor([[0.2], [0.2]]),
+        switch=torch.tensor([[0], [1]]),
+        mu_switch=torch.tensor([[0.4], [0.5]]),
+        instruction=torch.tensor([[[1, 0]], [[0, 0]]]),
+        mu_instruction=torch.tensor([[0.15], [0.25]]),
+    )
+    return output, batch
+
+
+def test_the_five_terms_are_the_numbers_worked_by_hand() -> None:
+    losses, statistics = hierarchical_terms(*two_decisions())
+    # omega_sw = 0.8 / 0.4 = 2 and 0.5 / 0.5 = 1; A = 0.9 - 0.5 and 1 - 0.7; the mean is over two decisions.
+    assert losses["switch"].item() == pytest.approx(-(2 * math.log(0.8) * 0.4 + 1 * math.log(0.5) * 0.3) / 2)
+    # Only the first decision called: pi_inst = 0.75 * 0.4 = 0.3, omega = 0.3 / 0.15 = 2, A = 0.9 - 0.4.
+    assert losses["instruction"].item() == pytest.approx(-(2 * math.log(0.3) * 0.5) / 2)
+    # Only the second acted: pi_aug = 0.1, omega = 0.1 / 0.2 = 0.5, A = 1 - 0.6.
+    assert losses["augmented"].item() == pytest.approx(-(0.5 * math.log(0.1) * 0.4) / 2)
+    assert losses["value"].item() == pytest.approx((0.5 * 0.4**2 + 0.5 * 0.3**2) / 2)
+    assert losses["switch value"].item() == pytest.approx((0.5 * 0.5**2 + 0.5 * 0.4**2) / 2)
+    assert statistics["share of calls"] == pytest.approx(0.5)
+    assert statistics["weight of instruction"] == pytest.approx(2.0)
+
+
+def test_without_the_switch_value_all_advantages_use_v_and_nothing_else_changes() -> None:
+    output, batch = two_decisions()
+    with_it, without = hierarchical_terms(output, batch), hierarchical_terms(output, batch, use_switch_value=False)
+    assert set(with_it.losses) - set(without.losses) == {"switch value"}
+    assert without.losses["instruction"].item() == pytest.approx(-(2 * math.log(0.3) * 0.4) / 2)
+    assert without.losses["augmented"].item() == pytest.approx(-(0.5 * math.log(0.1) * 0.3) / 2)
+    for name in ("switch", "value"):
+        assert with_it.losses[name].item() == without.losses[name].item()
+
+
+def test_decisions_that_are_not_there_count_for_nothing() -> None:
+    output, batch = two_decisions()
+    padded = HierarchicalOutput(*(torch.cat([part, torch.full_like(part[:1], 3.0)]) for part in output))
+    rows = {name: torch.cat([part, part[:1]]) for name, part in batch._asdict().items()}
+    rows["mask"][2], rows["returns"][2] = 0.0, 5.0
+    whole, longer = hierarchical_terms(output, batch), hierarchical_terms(padded, DecisionBatch(**rows))
+    for name, loss in whole.losses.items():
+        assert longer.losses[name].item() == pytest.approx(loss.item())
+
+
+def test_importance_weights_can_be_capped_and_are_not_differentiated() -> None:
+    log_pi = torch.tensor([math.log(0.8)], requires_grad=True)
+    loss, weight = policy_gradient(log_pi, torch.tensor([0.1]), torch.tensor([2.0]), most_weight=3.0)
+    loss.sum().backward()
+    assert weight.tolist() == [3.0]
+    assert log_pi.grad is not None
+    assert log_pi.grad.item() == pytest.approx(-3.0 * 2.0)  # -omega * A
+
+
+def test_the_policy_gradient_equals_finite_differences_of_the_weighted_log_probability() -> None:
+    output, batch = two_decisions()
+    output = HierarchicalOutput(*(part.double().requires_grad_() for part in output))
+    doubles = DecisionBatch(
+        *(part.double() if part is not None and part.is_floating_point() else part for part in batch)
+    )
+    terms = hierarchical_terms(output, doubles).losses
+    heads = {"switch": ["switch"], "instruction": ["skill", "item"], "augmented": ["action"], "value": ["value"]}
+    for name, parts in heads.items():
+        for part in parts:
+            tensor = getattr(output, part)
+            (gradient,) = torch.autograd.grad(terms[name], tensor, retain_graph=True)
+            for index in range(tensor.numel()):
+                assert gradient.reshape(-1)[index].item() == pytest.approx(
+                    _difference(output, doubles, name, part, index), abs=1e-6
+                )
+
+
+def _difference(output: HierarchicalOutput, batch: DecisionBatch, name: str, part: str, index: int) -> float:
+    """A central difference of a term, with weights and advantages held where they are, as the paper's gradient does."""
+    step, values = 1e-6, []
+    fixed = _weights_and_advantages(output, batch)
+    for sign in (1, -1):
+        moved = {key: tensor.detach().clone() for key, tensor in output._asdict().items()}
+        moved[part].reshape(-1)[index] += sign * step
+        values.append(_term(HierarchicalOutput(**moved), batch, name, fixed))
+    return (values[0] - values[1]) / (2 * step)
+
+
+def _logs(output: HierarchicalOutput, batch: DecisionBatch) -> dict[str, torch.Tensor]:
+    def of(part: torch.Tensor, choice: torch.Tensor) -> torch.Tensor:
+        return torch.stack([part[t, 0].log_softmax(-1)[choice[t, 0]] for t in range(len(part))])
+
+    assert batch.switch is not None
+    assert batch.instruction is not None
+    return {
+        "switch": of(output.switch, batch.switch),
+        "instruction": of(output.skill, batch.instruction[..., 0]) + of(output.item, batch.instruction[..., 1]),
+        "augmented": of(output.action, batch.action),
+    }
+
+
+def _weights_and_advantages(output: HierarchicalOutput, batch: DecisionBatch) -> dict[str, torch.Tensor]:
+    logs = _logs(output, batch)
+    mu = {"switch": batch.mu_switch, "instruction": batch.mu_instruction, "augmented": batch.mu_action}
+    own = torch.stack([output.switch_value[t, 0, batch.switch[t, 0]] for t in range(2)])  # type: ignore[index]
+    values = {"switch": output.value[:, 0], "instruction": own, "augmented": own}
+    return {
+        name: (logs[name].exp() / mu[name][:, 0] * (batch.returns[:, 0] - values[name])).detach()  # type: ignore[index]
+        for name in logs
+    }
+
+
+def _term(output: HierarchicalOutput, batch: DecisionBatch, name: str, fixed: dict[str, torch.Tensor]) -> float:
+    if name == "value":
+        return (0.5 * (batch.returns[:, 0] - output.value[:, 0]) ** 2).mean().item()
+    assert batch.switch is not None
+    counted = {"switch": torch.ones(2), "instruction": 1.0 - batch.switch[:, 0], "augmented": batch.switch[:, 0]}
+    return (-fixed[name] * _logs(output, batch)[name] * counted[name]).mean().item()
+
+
+def flat_decisions() -> tuple[FlatOutput, DecisionBatch]:
+    """Two steps: actions 0 and 1 with 0.5 and 0.25; the returns are 0.5 and 1, the values 0.2 and 1.5."""
+    output = FlatOutput(torch.tensor([[logits(0.5, 0.5)], [logits(0.75, 0.25)]]), torch.tensor([[0.2], [1.5]]))
+    mask, returns = final_returns(torch.tensor([1.0]), torch.tensor([2]), 0.5)
+    return output, DecisionBatch(mask, returns, torch.tensor([[0], [1]]), torch.tensor([[0.25], [0.5]]))
+
+
+def test_the_flat_policy_has_the_third_term_and_the_value() -> None:
+    losses, _ = flat_terms(*flat_decisions())
+    assert losses["policy"].item() == pytest.approx(-(2 * math.log(0.5) * 0.3 + 0.5 * math.log(0.25) * -0.5) / 2)
+    assert losses["value"].item() == pytest.approx((0.5 * 0.3**2 + 0.5 * 0.5**2) / 2)
+
+
+def test_self_imitation_learns_only_from_what_was_better_than_expected() -> None:
+    losses, _ = flat_imitation_terms(*flat_decisions())
+    assert losses["imitation"].item() == pytest.approx(-math.log(0.5) * 0.3 / 2)
+    assert losses["imitation value"].item() == pytest.approx(0.5 * 0.3**2 / 2)
+
+
+def test_ppo_stops_where_the_ratio_leaves_its_bounds() -> None:
+    log_pi, mu = torch.tensor([0.6, 0.6]).log(), torch.tensor([0.4, 0.4])
+    loss, ratio = clipped_gradient(log_pi, mu, torch.tensor([1.0, -1.0]), clip=0.2)
+    assert ratio.tolist() == pytest.approx([1.5, 1.5])
+    assert loss.tolist() == pytest.approx([-1.2, 1.5])  # the gain is clipped, the loss is not
+
+
+def test_ppo_advantages_have_unit_spread_over_what_is_there() -> None:
+    output, batch = flat_decisions()
+    losses, _ = flat_ppo_terms(output, batch, clip=0.2)
+    # Advantages 0.3 and -0.5: mean -0.1, spread 0.4, so 1 and -1 (less the guard); ratios 2 and 0.5.
+    unit = 0.4 / (0.4 + 1e-3)
+    assert losses["policy"].item() == pytest.approx(-(1.2 * unit - 0.8 * unit) / 2, rel=1e-4)
+
+
+def test_the_entropy_bonus_of_an_even_choice_is_minus_its_logarithm() -> None:
+    even = torch.zeros(1, 1, 4)
+    assert entropy_bonus(even, torch.ones(1, 1)).item() == pytest.approx(-math.log(4))
+
+
+def test_a_mean_over_nothing_is_nothing() -> None:
+    assert masked_mean(torch.ones(2, 2), torch.zeros(2, 2)).item() == 0.0
