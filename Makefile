@@ -47,7 +47,8 @@ bench: setup $(BENCH_STAMP)  ## speed of our world, and of what one would take i
 
 $(BENCH_STAMP): pyproject.toml benchmarks/constraints.txt
 	test -x $(BENCH_VENV)/bin/python || $(PYTHON) -m venv $(BENCH_VENV)
-	$(BENCH_VENV)/bin/python -m pip install --quiet --constraint benchmarks/constraints.txt --requirement benchmarks/requirements.txt
+	$(BENCH_VENV)/bin/python -m pip install --quiet --constraint benchmarks/constraints.txt \
+		$$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["bench"])')
 	touch $@
 
 clean:  ## remove what the targets made

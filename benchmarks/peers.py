@@ -1,6 +1,6 @@
 """The worlds one would take in place of ours, each stepped alone with random actions: `python peers.py NAME`.
 
-Runs in an environment of its own (`benchmarks/requirements.txt`) and prints one line of JSON. Each peer gets its best
+Runs in an environment of its own (the extra `bench`) and prints one line of JSON. Each peer gets its best
 natural set-up: no wrappers that its frames do not need, nothing drawn that is not asked for, one decision a frame.
 Time is taken over whole games, so that each game played pays for exactly one reset.
 
@@ -186,7 +186,7 @@ def main() -> None:
     try:
         line: dict[str, Any] = asdict(measure(args.name, args.seconds))
     except ModuleNotFoundError as error:
-        line = {"name": args.name, "error": f"{error}: install benchmarks/requirements.txt for this Python."}
+        line = {"name": args.name, "error": f"{error}: install the extra `bench` for this Python."}
     except Exception as error:  # a peer that cannot run must not end the comparison of the others
         line = {"name": args.name, "error": str(error) or repr(error)}
     print(json.dumps(line), flush=True)

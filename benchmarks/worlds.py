@@ -65,7 +65,7 @@ class Args:
     """Measure our world, and with --peers the others, side by side."""
 
     peers: Path | None = None
-    """The Python of an environment with benchmarks/requirements.txt; without it, only our world is measured."""
+    """The Python of an environment with the extra `bench`; without it, only our world is measured."""
     runs: int = 5
     """How many undisturbed measurements of each world are wanted; the median counts."""
     most_runs: int = 15

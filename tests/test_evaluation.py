@@ -328,6 +328,16 @@ def test_the_command_writes_json_and_csv_that_agree_with_the_printed_table(
     assert "48 of 48 games" in progress
 
 
+def test_on_a_terminal_a_bar_shows_the_progress_and_bad_input_leaves_none(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich then takes any stream for a terminal
+    assert "12/12" in run(capsys, "random", "--episodes", 3)[2]
+    status, _, error = run(capsys, "random", "--level", 7)
+    assert status == 2
+    assert "small room" not in error
+
+
 def test_the_command_evaluates_both_rooms_with_all_its_options(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

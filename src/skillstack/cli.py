@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,6 +15,7 @@ import tyro
 from rich.console import Console
 
 from skillstack import Instruction, SkillstackError, __version__
+from skillstack.learning.config import TrainConfig
 from skillstack.worlds.world import Limits
 
 DESCRIPTION = """Agents that learn skills in stages, call earlier skills by their names, and can always say their plan.
@@ -120,9 +121,27 @@ class CheckWorld:
     """How many steps to play."""
 
 
-@dataclass
-class Train:
-    """Learn the ladder of skills. Learning is not part of this version yet."""
+@dataclass(frozen=True)
+class Train(TrainConfig):
+    """Learn a ladder of skills, stage by stage. Any setting of the preset can be changed by its flag."""
+
+    preset: Literal["paper"] = "paper"
+    """Named settings to start from. "paper" is Algorithm 2 to the letter, unless docs/decisions.md says otherwise."""
+    run: Path | None = None
+    """The folder of the run; runs/PRESET-SEED by default."""
+    resume: Path | None = None
+    """Go on with this run, with its own settings, from its newest checkpoint."""
+    from_agent: Annotated[Path | None, tyro.conf.arg(name="from")] = None
+    """A finished agent to put one more stage on top of; say with --add what it brings."""
+    add: tuple[str, ...] = ()
+    """Skills that the new stage brings."""
+    add_items: tuple[str, ...] = ()
+    """Items that the new stage brings."""
+    dry_run: bool = False
+    """Print what would be done, and stop."""
+
+    def settings(self) -> TrainConfig:
+        return TrainConfig(**{field.name: getattr(self, field.name) for field in fields(TrainConfig)})
 
 
 def plan(args: Plan, console: Console) -> None:
@@ -310,7 +329,21 @@ def _find(place: str) -> Callable[[int], Any]:
 
 
 def train(args: Train, console: Console) -> None:
-    raise SkillstackError("Learning is not part of this version yet; the world, the policies and the plans are.")
+    from skillstack.learning import run
+
+    if args.resume is not None:
+        run.resume(args.resume, console)
+        return
+    config, agent = args.settings(), None
+    if args.from_agent is not None:
+        config, agent = run.add_stage(args.from_agent, args.add, args.add_items, config)
+    elif args.add or args.add_items:
+        raise SkillstackError("--add and --add-items put a stage on top of a finished agent: name it with --from.")
+    path = args.run or Path("runs") / f"{args.preset}-{args.seed}"
+    console.print(run.describe(config, agent), highlight=False)
+    if not args.dry_run:
+        console.print(f"The run is in {path}.", highlight=False)
+        run.begin(config, path, console, agent)
 
 
 def _check_writable(path: Path | None) -> None:

@@ -118,14 +118,14 @@ class Evaluation:
     """Who played: a folder, or a name."""
     world: str
     room: str | None
-    """"small" or "big"; None in other worlds than the two rooms."""
+    """The "small" or the "big" one; None in other worlds than the two rooms."""
     level: int
     """The level that was given the tasks."""
     seed: int
     episodes_per_skill: int
     config: RunnerConfig
     world_settings: dict[str, Any]
-    """All settings of the two-room world; empty for other worlds, except for what an utterance refused is worth."""
+    """All settings of the two-room world; of other worlds, what success and refused utterances are worth."""
     skills: tuple[Figures, ...]
     tasks: tuple[Figures, ...]
 

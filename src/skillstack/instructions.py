@@ -194,6 +194,25 @@ def _split(words: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(words.lower().replace(",", " ").split()) if isinstance(words, str) else tuple(words)
 
 
+def stages_to_words(stages: Sequence[Stage]) -> list[list[str]]:
+    """A ladder as it is written down: what each stage adds."""
+    return [[str(task) for task in stage.novel] for stage in stages]
+
+
+def stages_from_words(added: Sequence[Sequence[str]]) -> tuple[Stage, ...]:
+    """A ladder back from what each stage adds.
+
+    >>> stages_from_words(stages_to_words(make_stages())) == make_stages()
+    True
+    """
+    stages: list[Stage] = []
+    for tasks in added:
+        base = stages[-1].tasks if stages else TaskSet()
+        novel = TaskSet(tuple(Instruction(*task.split()) for task in tasks))
+        stages.append(Stage(len(stages), base, novel))
+    return tuple(stages)
+
+
 def _check_words(kind: str, words: Sequence[str]) -> None:
     if not words:
         raise SkillstackError(f"There must be at least one {kind}.")

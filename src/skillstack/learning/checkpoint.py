@@ -63,7 +63,7 @@ class Checkpoints:
             self._write(number, {**files, MANIFEST: _manifest(number, _seals(files))})
         except OSError as error:
             raise SkillstackError(
-                f"Checkpoint {number} cannot be saved to {folder} ({error.strerror or error}); what was saved before "
+                f"Checkpoint {number} cannot be saved to {folder} ({error.strerror or error}); what was saved last "
                 "is still there: make space, or make the folder writable, and resume the run."
             ) from error
         try:
@@ -116,7 +116,8 @@ class Checkpoints:
         numbers = [number for number in self.numbers() if number <= newest]
         surplus = sorted(set(numbers) - kept({*numbers, newest}, self.keep))
         if newest not in numbers and surplus:  # with the disk full, what is there is all there is: look twice
-            surplus = [number for number in surplus if number != self._newest_whole()]
+            whole = self._newest_whole()
+            surplus = [number for number in surplus if number != whole]
         for number in surplus:
             remove_folder(self._path(number))
         return len(surplus)

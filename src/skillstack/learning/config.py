@@ -11,9 +11,62 @@ import tyro
 
 from skillstack.errors import SkillstackError, unknown
 from skillstack.instructions import COLOURS, SKILLS, Stage, make_stages
-from skillstack.learning.learner import A2CConfig, PPOConfig
 from skillstack.worlds.rooms import RoomsConfig
 from skillstack.worlds.world import Limits
+
+
+@dataclass(frozen=True)
+class A2CConfig:
+    """Off-policy A2C with replay, as the paper has it (sections 4.1 and 5.2)."""
+
+    learning_rate: float = 1e-4
+    """Of RMSProp."""
+    batch: int = 36
+    """Decisions in a mini-batch, taken as whole episodes."""
+    updates: float = 4.0
+    """Mini-batch updates after each episode: the mean of a Poisson distribution."""
+    gamma: float = 0.95
+    """Discount from one decision to the next."""
+    gradient_norm: float = 1.0
+    """Gradients are clipped to this norm."""
+    rotation: int = 500
+    """Updates before the next of the three policies takes its turn (M of the paper)."""
+    alternation: bool = True
+    """Train one of the three policies at a time; otherwise all at once."""
+    switch_value: bool = True
+    """Learn V_sw(s, e, g) and use it for instructions and actions; otherwise V(s, g)."""
+    true_weights: bool = False
+    """Importance weights by the probabilities with which decisions were in truth drawn (grammar and epsilon)."""
+    most_weight: float | None = None
+    """Cap on the importance weights; the paper has none."""
+    entropy: float = 0.0
+    """Weight of an entropy bonus of the policy that is trained; 0 is the paper's letter."""
+    replay: int = 100_000
+    """Episodes that replay holds."""
+
+
+@dataclass(frozen=True)
+class PPOConfig:
+    """PPO on fresh episodes, with self-imitation of what they achieved in hindsight; learns the terminal policy."""
+
+    learning_rate: float = 3e-4
+    """Of Adam."""
+    epochs: int = 2
+    """Passes over the fresh episodes."""
+    batch: int = 8
+    """Episodes in a mini-batch."""
+    gamma: float = 0.95
+    """Discount from one step to the next."""
+    gradient_norm: float = 0.5
+    """Gradients are clipped to this norm."""
+    clip: float = 0.2
+    """PPO's bound on the change of probabilities."""
+    entropy: float = 0.01
+    """Weight of the entropy bonus."""
+    value: float = 0.5
+    """Weight of the value losses."""
+    hindsight: float = 1.0
+    """Weight of the self-imitation of other tasks achieved on the way; 0 for none."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from skillstack.errors import SkillstackError
+from skillstack.learning.config import A2CConfig, PPOConfig
 from skillstack.learning.losses import (
     DecisionBatch,
     Terms,
@@ -38,60 +38,6 @@ ROTATION = ("switch", "instruction", "augmented")
 
 class DivergedError(SkillstackError):
     """A loss is not finite any more."""
-
-
-@dataclass(frozen=True)
-class A2CConfig:
-    """Off-policy A2C with replay, as the paper has it (sections 4.1 and 5.2)."""
-
-    learning_rate: float = 1e-4
-    """Of RMSProp."""
-    batch: int = 36
-    """Decisions in a mini-batch, taken as whole episodes."""
-    updates: float = 4.0
-    """Mini-batch updates after each episode: the mean of a Poisson distribution."""
-    gamma: float = 0.95
-    """Discount from one decision to the next."""
-    gradient_norm: float = 1.0
-    """Gradients are clipped to this norm."""
-    rotation: int = 500
-    """Updates before the next of the three policies takes its turn (M of the paper)."""
-    alternation: bool = True
-    """Train one of the three policies at a time; otherwise all at once."""
-    switch_value: bool = True
-    """Learn V_sw(s, e, g) and use it for instructions and actions; otherwise V(s, g)."""
-    true_weights: bool = False
-    """Importance weights by the probabilities with which decisions were in truth drawn (grammar and epsilon)."""
-    most_weight: float = math.inf
-    """Cap on the importance weights; infinity is the paper's letter."""
-    entropy: float = 0.0
-    """Weight of an entropy bonus of the policy that is trained; 0 is the paper's letter."""
-    replay: int = 100_000
-    """Episodes that replay holds."""
-
-
-@dataclass(frozen=True)
-class PPOConfig:
-    """PPO on fresh episodes, with self-imitation of what they achieved in hindsight; learns the terminal policy."""
-
-    learning_rate: float = 3e-4
-    """Of Adam."""
-    epochs: int = 2
-    """Passes over the fresh episodes."""
-    batch: int = 32
-    """Episodes in a mini-batch."""
-    gamma: float = 0.95
-    """Discount from one step to the next."""
-    gradient_norm: float = 0.5
-    """Gradients are clipped to this norm."""
-    clip: float = 0.2
-    """PPO's bound on the change of probabilities."""
-    entropy: float = 0.01
-    """Weight of the entropy bonus."""
-    value: float = 0.5
-    """Weight of the value losses."""
-    hindsight: float = 1.0
-    """Weight of the self-imitation of other tasks achieved on the way; 0 for none."""
 
 
 class LevelLearner:
@@ -182,13 +128,17 @@ class A2CLearner(LevelLearner):
 
     def _terms(self, batch: Batch, features: Tensor) -> Terms:
         config = self.config
+        most_weight = math.inf if config.most_weight is None else config.most_weight
         output = self.policy.unroll(features[batch.places], batch.tasks)
         if isinstance(output, FlatOutput):
-            terms = flat_terms(output, batch.decisions, most_weight=config.most_weight)
+            terms = flat_terms(output, batch.decisions, most_weight=most_weight)
             bonuses = {"policy": [output.action]}
         else:
             terms = hierarchical_terms(
-                output, batch.decisions, use_switch_value=config.switch_value, most_weight=config.most_weight
+                output,
+                batch.decisions,
+                use_switch_value=config.switch_value,
+                most_weight=most_weight,
             )
             bonuses = {
                 "switch": [output.switch],

@@ -12,13 +12,14 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import torch
+from torch import nn
 
-from skillstack.instructions import Instruction
+from skillstack.instructions import Instruction, Stage, stages_from_words, stages_to_words
 from skillstack.learning.config import TrainConfig
 from skillstack.learning.curriculum import Curriculum
 from skillstack.learning.learner import A2CLearner, PPOLearner
 from skillstack.policies.agent import Agent
+from skillstack.policies.grammar import Grammar
 from skillstack.randomness import mix
 from skillstack.rollout.episode import Episode
 from skillstack.rollout.player import AgentPlayer
@@ -169,19 +170,15 @@ class Trainer:
         self.config = config
         self.timer = Timer("training")
         self.world = RoomsWorld(config.world(), config.games)
-        self.agent = agent or Agent.create(
-            self.world.description,
-            config.make_stages(),
-            shared_encoder=config.encoder != "own",
-            seed=config.seed,
-            smoothing=config.level.smoothing,
-        )
+        self.agent = agent or _make_agent(config, config.make_stages())
+        self.turns_taken = 0
         self.stage = StageTrainer(config, self.agent, first_level, self.world, self.timer)
 
     def turns(self) -> Iterator[Metrics]:
         """Learn, one batch of games at a time, until the top stage is finished."""
         while True:
             while not self.stage.finished:
+                self.turns_taken += 1
                 yield self.stage.turn()
             yield {"event": "stage learned", "level": self.stage.level, "episodes": self.stage.episodes}
             if self.stage.level + 1 == self.agent.num_levels:
@@ -205,16 +202,39 @@ class Trainer:
     def state(self) -> dict[str, Any]:
         """The whole run, for a checkpoint."""
         return {
+            "turns": self.turns_taken,
+            "stages": stages_to_words(self.agent.stages),
             "level": self.stage.level,
-            "weights": {
-                **{f"level {number}": level.state_dict() for number, level in enumerate(self.agent.levels)},
-                **{f"encoder {number}": encoder.state_dict() for number, encoder in enumerate(self.agent.encoders)},
-            },
+            "weights": {name: dict(module.state_dict()) for name, module in _modules(self.agent).items()},
             "grammars": [None if grammar is None else grammar.to_json() for grammar in self.agent.grammars],
             "stage": self.stage.state(),
         }
 
+    @classmethod
+    def from_state(cls, config: TrainConfig, state: Mapping[str, Any]) -> Trainer:
+        """The run as it was when its state was taken."""
+        agent = _make_agent(config, stages_from_words(state["stages"]))
+        for name, module in _modules(agent).items():
+            module.load_state_dict(state["weights"][name])
+        for level, grammar in enumerate(state["grammars"]):
+            agent.grammars[level] = None if grammar is None else Grammar.from_json(grammar)
+        trainer = cls(config, agent, state["level"])
+        trainer.turns_taken = state["turns"]
+        trainer.stage.load_state(state["stage"])
+        return trainer
 
-def set_threads(config: TrainConfig) -> None:
-    """Threads that fight over cores make everything several times slower, so their number is always set."""
-    torch.set_num_threads(config.num_threads)
+
+def _make_agent(config: TrainConfig, stages: tuple[Stage, ...]) -> Agent:
+    return Agent.create(
+        config.world().description,
+        stages,
+        shared_encoder=config.encoder != "own",
+        seed=config.seed,
+        smoothing=config.level.smoothing,
+    )
+
+
+def _modules(agent: Agent) -> dict[str, nn.Module]:
+    """All networks of an agent, by name."""
+    levels: dict[str, nn.Module] = {f"level {number}": level for number, level in enumerate(agent.levels)}
+    return {**levels, **{f"encoder {number}": encoder for number, encoder in enumerate(agent.encoders)}}

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from skillstack import __version__
 from skillstack.disk import write_folder
 from skillstack.errors import SkillstackError
-from skillstack.instructions import Instruction, Stage, TaskSet, Vocabulary, add_stage
+from skillstack.instructions import Stage, TaskSet, Vocabulary, add_stage, stages_from_words, stages_to_words
 from skillstack.policies.encoder import VisualEncoder
 from skillstack.policies.flat import FlatPolicy
 from skillstack.policies.grammar import Grammar
@@ -274,7 +274,7 @@ def _manifest(agent: Agent, files: Mapping[str, bytes], *, half: bool) -> dict[s
             "actions": world.actions,
             "image_shape": world.image_shape,
         },
-        "stages": [[str(task) for task in stage.novel] for stage in agent.stages],
+        "stages": stages_to_words(agent.stages),
         "shared_encoder": agent.shared_encoder,
         "weights": "float16" if half else "float32",
         "files": {name: _sha256(data) for name, data in files.items()},
@@ -356,7 +356,7 @@ class _Reader:
         try:
             world = WorldDescription(name, Vocabulary(skills, items), actions, shape)
             with torch.device("meta"):
-                return Agent.create(world, _stages(tasks), shared_encoder=shared_encoder)
+                return Agent.create(world, stages_from_words(tasks), shared_encoder=shared_encoder)
         except SkillstackError as error:
             raise self._damaged(MANIFEST, f"describes what cannot be ({_first_sentence(error)})") from error
 
@@ -430,15 +430,6 @@ class _Reader:
         return SkillstackError(
             f"{name} does not belong to the agent {self.folder}, as it {what}; take the file that was saved with it."
         )
-
-
-def _stages(tasks_of_stages: Sequence[Sequence[str]]) -> tuple[Stage, ...]:
-    stages: list[Stage] = []
-    for tasks in tasks_of_stages:
-        base = stages[-1].tasks if stages else TaskSet()
-        novel = TaskSet(tuple(Instruction(*task.split()) for task in tasks))
-        stages.append(Stage(len(stages), base, novel))
-    return tuple(stages)
 
 
 def _are_words(value: object) -> bool:

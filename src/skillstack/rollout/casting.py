@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from skillstack.errors import SkillstackError
@@ -36,6 +37,7 @@ def cast(name: str, config: RoomsConfig, num_games: int = 1, threads: int = 1) -
             + "."
         )
     agent = Agent.load(name)
+    config = replace(config, items=agent.world.vocabulary.items, image_size=agent.world.image_shape[0])
     world = RoomsWorld(config, num_games, threads)
     check_fits(agent, world)
     return world, AgentPlayer(agent)

@@ -1,0 +1,155 @@
+"""A training run from the outside: its folder, its checkpoints, its display, and how it ends."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from time import monotonic
+from types import FrameType
+
+import torch
+from rich.console import Console
+
+from skillstack import instructions
+from skillstack.errors import SkillstackError
+from skillstack.learning.config import TrainConfig
+from skillstack.learning.display import Display
+from skillstack.learning.learner import DivergedError
+from skillstack.learning.packing import pack, unpack
+from skillstack.learning.run_folder import RunFolder
+from skillstack.learning.trainer import Trainer
+from skillstack.policies.agent import Agent
+from skillstack.rollout.casting import check_fits
+
+SECONDS_PER_EPISODE = {"terminal": 0.03, "frozen": 0.03, "own": 0.12}
+"""Measured on two cores; see docs/decisions.md."""
+
+
+def begin(config: TrainConfig, path: Path, console: Console, agent: Agent | None = None) -> bool:
+    """Begin a run in a new folder; returns whether it came to its end.
+
+    With an `agent`, all its levels but the top one are finished, and the top one is learned.
+    """
+    with RunFolder.create(path, config.to_json()) as folder:
+        first = 0 if agent is None else agent.num_levels - 1
+        return _train(Trainer(config, agent, first), folder, console)
+
+
+def resume(path: Path, console: Console) -> bool:
+    """Go on with a run from its newest valid checkpoint, bit for bit as if it had not stopped."""
+    with RunFolder.open(path) as folder:
+        config = TrainConfig.from_json(folder.config)
+        found = folder.checkpoints.load_newest(warn=lambda sentence: console.print(sentence, style="yellow"))
+        if found is None:
+            raise SkillstackError(f"{path} has no valid checkpoint to go on from; begin a new run.")
+        state = unpack(found[1])
+        folder.truncate_metrics(state["metrics"])
+        trainer = Trainer.from_state(config, state["trainer"])
+        console.print(f"Going on with {path} after {trainer.turns_taken} turns.", highlight=False)
+        return _train(trainer, folder, console)
+
+
+def add_stage(
+    path: Path, skills: Sequence[str], items: Sequence[str], config: TrainConfig
+) -> tuple[TrainConfig, Agent]:
+    """A finished agent with one more level on top, ready to learn, and the settings that fit it."""
+    agent = Agent.load(path)
+    stages = instructions.add_stage(agent.stages, skills, [*agent.vocabulary.items, *items] if items else ())
+    vocabulary = stages[-1].tasks.vocabulary
+    config = replace(
+        config,
+        stages=", ".join(vocabulary.skills),
+        items=vocabulary.items,
+        encoder="frozen" if agent.shared_encoder else "own",
+    )
+    agent = replace(agent, world=config.world().description)
+    added = stages[-1].novel
+    extended = agent.extended(added.skills, added.items, seed=config.seed, smoothing=config.level.smoothing)
+    return config, extended
+
+
+def describe(config: TrainConfig, agent: Agent | None) -> str:
+    """The plan of a run in words: stages, tasks, sizes, and what it may take."""
+    stages = agent.stages[-1:] if agent else config.make_stages()
+    lines = []
+    for stage in stages:
+        settings = config.level if stage.base else config.terminal
+        method = f"A2C, {config.encoder} encoder" if stage.base else config.terminal.method.upper()
+        lines.append(
+            f"{str(stage).capitalize()}: {len(stage.tasks)} tasks, by {method}, at most {settings.episodes:,} episodes."
+        )
+    seconds = sum(_expected_seconds(config, bool(stage.base)) for stage in stages)
+    lines.append(
+        f"{config.games} games at once, {config.num_threads} threads, seed {config.seed}. At most some "
+        f"{seconds / 60:.0f} minutes, by what such stages took on two cores."
+    )
+    return "\n".join(lines)
+
+
+def _expected_seconds(config: TrainConfig, is_level: bool) -> float:
+    """What a stage would take if it used all its episodes."""
+    if not is_level:
+        return config.terminal.episodes * SECONDS_PER_EPISODE["terminal"]
+    return config.level.episodes * SECONDS_PER_EPISODE["frozen" if config.encoder == "frozen" else "own"]
+
+
+def _train(trainer: Trainer, folder: RunFolder, console: Console) -> bool:
+    torch.set_num_threads(trainer.config.num_threads)
+    check_fits(trainer.agent, trainer.world)
+    saved = monotonic()
+    finished = True
+    with Display(console, trainer) as display, _interruptible() as stop:
+        if trainer.turns_taken == 0:
+            _save(trainer, folder)  # so that there is something to go on from, whatever happens
+        try:
+            for metrics in trainer.turns():
+                folder.append(metrics)
+                display.show(metrics)
+                if stop.asked:
+                    finished = False
+                    break
+                if metrics["event"] != "turn" or monotonic() - saved > 60 * trainer.config.checkpoint_minutes:
+                    _save(trainer, folder)
+                    saved = monotonic()
+        except DivergedError as error:
+            raise DivergedError(f"{error} The last good checkpoint is kept; see {folder.path}.") from error
+        _save(trainer, folder)
+    console.print("\n".join(trainer.timer.root.lines()), style="dim", highlight=False)
+    if finished:
+        console.print(f"The agent is in {folder.agent_path}.", highlight=False)
+    else:
+        console.print(f"Stopped. To go on: skillstack train --resume {folder.path}", highlight=False)
+    return finished
+
+
+def _save(trainer: Trainer, folder: RunFolder) -> None:
+    """A checkpoint, and the newest agent for all commands to load."""
+    state = {"trainer": trainer.state(), "metrics": folder.metrics_position()}
+    folder.checkpoints.save(trainer.turns_taken, pack(state))
+    trainer.agent.truncated(trainer.stage.level).save(folder.agent_path)
+
+
+class _Stop:
+    asked = False
+
+
+@contextmanager
+def _interruptible() -> Iterator[_Stop]:
+    """The first Ctrl-C asks to stop after the turn under way; a second one stops at once."""
+    stop = _Stop()
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        if stop.asked:
+            raise KeyboardInterrupt
+        stop.asked = True
+        sys.stderr.write("\nStopping after this turn; once more to stop at once.\n")
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)
