@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -107,7 +108,7 @@ def killing(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     def die(*args: object, **options: object) -> None:
         raise KilledError
 
-    monkeypatch.setattr(disk.shutil, "rmtree", die)
+    monkeypatch.setattr(shutil, "rmtree", die)
     return monkeypatch
 
 

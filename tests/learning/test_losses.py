@@ -73,7 +73,8 @@ def two_decisions() -> tuple[HierarchicalOutput, DecisionBatch]:
 
 
 def test_the_five_terms_are_the_numbers_worked_by_hand() -> None:
-    losses, statistics = hierarchical_terms(*two_decisions())
+    losses, numbers = hierarchical_terms(*two_decisions())
+    statistics = {name: value.item() for name, value in numbers().items()}
     # omega_sw = 0.8 / 0.4 = 2 and 0.5 / 0.5 = 1; A = 0.9 - 0.5 and 1 - 0.7; the mean is over two decisions.
     assert losses["switch"].item() == pytest.approx(-(2 * math.log(0.8) * 0.4 + 1 * math.log(0.5) * 0.3) / 2)
     # Only the first decision called: pi_inst = 0.75 * 0.4 = 0.3, omega = 0.3 / 0.15 = 2, A = 0.9 - 0.4.

@@ -59,8 +59,8 @@ def plain_bytes() -> st.SearchStrategy[np.dtype[Any]]:
 
 
 def has_titles(dtype: np.dtype[Any]) -> bool:
-    fields = dtype.base.fields or {}
-    return any(len(field) > 2 or has_titles(field[0]) for field in fields.values())
+    fields = dtype.base.fields
+    return fields is not None and any(len(field) > 2 or has_titles(field[0]) for field in fields.values())
 
 
 @st.composite

@@ -63,14 +63,15 @@ class LevelLearner:
 
     def descend(self, losses: Mapping[str, Tensor]) -> None:
         """One step down the sum of the losses, which must be finite."""
-        for name, loss in losses.items():
-            if not bool(loss.isfinite()):
-                raise DivergedError(
-                    f"The {name} loss is {loss.item()}, so learning was stopped before it spoils the weights."
-                )
+        parts = torch.stack(list(losses.values()))
+        if not bool(parts.detach().isfinite().all()):
+            name, loss = next((name, loss) for name, loss in losses.items() if not bool(loss.isfinite()))
+            raise DivergedError(
+                f"The {name} loss is {loss.item()}, so learning was stopped before it spoils the weights."
+            )
         with self.timer("backward"):
             self.optimizer.zero_grad(set_to_none=True)
-            torch.stack(list(losses.values())).sum().backward()  # type: ignore[no-untyped-call]
+            parts.sum().backward()  # type: ignore[no-untyped-call]
         with self.timer("optimizer"):
             nn.utils.clip_grad_norm_(self.parameters, self._gradient_norm)
             self.optimizer.step()
@@ -86,7 +87,7 @@ class A2CLearner(LevelLearner):
             agent, level, train_encoder=train_encoder, render=render, timer=timer, gradient_norm=config.gradient_norm
         )
         self.config = config
-        self.optimizer = torch.optim.RMSprop(self.parameters, lr=config.learning_rate)
+        self.optimizer = torch.optim.RMSprop(self.parameters, lr=config.learning_rate, foreach=True)
         self.replay = Replay(config.replay, config.gamma, behaviour=config.true_weights)
         self.updates = 0
 
@@ -105,16 +106,16 @@ class A2CLearner(LevelLearner):
             end = start + len(episode)
             self.replay.add(episode, None if features is None else features[start:end])
             start = end
-        statistics: dict[str, float] = {}
+        terms: Terms | None = None
         for _ in range(int(rng.poisson(self.config.updates, size=len(episodes)).sum())):
-            statistics = self.update(rng)
-        return statistics
+            terms = self.update(rng)
+        return terms.numbers() if terms else {}
 
     @torch.inference_mode()
     def _frozen_features(self, episodes: Sequence[Episode]) -> Any:
         return self.features(np.concatenate([episode.decisions.states for episode in episodes])).numpy()
 
-    def update(self, rng: np.random.Generator) -> dict[str, float]:
+    def update(self, rng: np.random.Generator) -> Terms:
         """One mini-batch update."""
         with self.timer("batch"):
             batch = self.replay.batch(self.replay.draw(rng, self.config.batch))
@@ -124,7 +125,7 @@ class A2CLearner(LevelLearner):
             terms = self._terms(batch, features)
         self.descend(terms.losses)
         self.updates += 1
-        return {**terms.statistics, **{f"loss of {name}": loss.item() for name, loss in terms.losses.items()}}
+        return terms
 
     def _terms(self, batch: Batch, features: Tensor) -> Terms:
         config = self.config
@@ -181,14 +182,15 @@ class PPOLearner(LevelLearner):
         self._tasks = agent.vocabulary.encode(agent.stages[level].tasks)
 
     def learn(self, episodes: Sequence[Episode], rng: np.random.Generator) -> dict[str, float]:
-        statistics: dict[str, float] = {}
+        terms: Terms | None = None
         for _ in range(self.config.epochs):
             order = rng.permutation(len(episodes))
             for part in np.array_split(order, max(1, len(episodes) // self.config.batch)):
-                statistics = self._update([episodes[number] for number in part.tolist()], rng)
-        return statistics
+                terms = self.update([episodes[number] for number in part.tolist()], rng)
+        return terms.numbers() if terms else {}
 
-    def _update(self, episodes: Sequence[Episode], rng: np.random.Generator) -> dict[str, float]:
+    def update(self, episodes: Sequence[Episode], rng: np.random.Generator) -> Terms:
+        """One step on some of the fresh episodes."""
         config = self.config
         with self.timer("batch"):
             fresh = Replay(2**30, config.gamma)
@@ -214,7 +216,7 @@ class PPOLearner(LevelLearner):
                 losses["imitation value"] = config.hindsight * config.value * imitation.losses["imitation value"]
         self.descend(losses)
         self.updates += 1
-        return {**terms.statistics, **{f"loss of {name}": loss.item() for name, loss in losses.items()}}
+        return Terms(losses, terms.statistics)
 
     def state(self) -> dict[str, Any]:
         return {"optimizer": optimizer_state(self.optimizer), "updates": self.updates}

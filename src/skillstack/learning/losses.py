@@ -6,6 +6,7 @@ return minus a value, through which no gradient flows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -33,7 +34,14 @@ class Terms(NamedTuple):
     """The parts of a loss, each a scalar to be minimised, and numbers worth a look."""
 
     losses: dict[str, Tensor]
-    statistics: dict[str, float]
+    statistics: Callable[[], dict[str, Tensor]]
+    """Worked out only when somebody looks: they cost as much as the losses."""
+
+    def numbers(self) -> dict[str, float]:
+        """Losses and statistics for the metrics."""
+        with torch.no_grad():
+            parts = {**self.statistics(), **{f"loss of {name}": loss for name, loss in self.losses.items()}}
+        return {name: part.item() for name, part in parts.items()}
 
 
 def final_returns(rewards: Tensor, lengths: Tensor, gamma: float) -> tuple[Tensor, Tensor]:
@@ -116,17 +124,19 @@ def hierarchical_terms(
     }
     if use_switch_value:
         losses["switch value"] = masked_mean(value_loss(switch_value, batch.returns), batch.mask)
-    statistics = {
-        "weight of switch": float(masked_mean(switch_weight, batch.mask)),
-        "weight of instruction": float(masked_mean(instruction_weight, calls)),
-        "weight of action": float(masked_mean(augmented_weight, acts)),
-        "entropy of switch": float(masked_mean(entropy(output.switch), batch.mask)),
-        "entropy of instruction": float(masked_mean(entropy(output.skill) + entropy(output.item), batch.mask)),
-        "entropy of action": float(masked_mean(entropy(output.action), batch.mask)),
-        "share of calls": float(masked_mean(calls, batch.mask)),
-        "return": float(masked_mean(batch.returns, batch.mask)),
-    }
-    return Terms(losses, statistics)
+    return Terms(
+        losses,
+        lambda: {
+            "weight of switch": masked_mean(switch_weight, batch.mask),
+            "weight of instruction": masked_mean(instruction_weight, calls),
+            "weight of action": masked_mean(augmented_weight, acts),
+            "entropy of switch": masked_mean(entropy(output.switch), batch.mask),
+            "entropy of instruction": masked_mean(entropy(output.skill) + entropy(output.item), batch.mask),
+            "entropy of action": masked_mean(entropy(output.action), batch.mask),
+            "share of calls": masked_mean(calls, batch.mask),
+            "return": masked_mean(batch.returns, batch.mask),
+        },
+    )
 
 
 def flat_terms(output: FlatOutput, batch: DecisionBatch, *, most_weight: float = float("inf")) -> Terms:
@@ -137,7 +147,7 @@ def flat_terms(output: FlatOutput, batch: DecisionBatch, *, most_weight: float =
         "policy": masked_mean(policy, batch.mask),
         "value": masked_mean(value_loss(output.value, batch.returns), batch.mask),
     }
-    return Terms(losses, _flat_statistics(output, batch, weight))
+    return Terms(losses, lambda: _flat_statistics(output, batch, weight))
 
 
 def flat_ppo_terms(output: FlatOutput, batch: DecisionBatch, *, clip: float) -> Terms:
@@ -151,7 +161,7 @@ def flat_ppo_terms(output: FlatOutput, batch: DecisionBatch, *, clip: float) -> 
         "policy": masked_mean(policy, batch.mask),
         "value": masked_mean(value_loss(output.value, batch.returns), batch.mask),
     }
-    return Terms(losses, _flat_statistics(output, batch, ratio))
+    return Terms(losses, lambda: _flat_statistics(output, batch, ratio))
 
 
 def flat_imitation_terms(output: FlatOutput, batch: DecisionBatch) -> Terms:
@@ -162,7 +172,7 @@ def flat_imitation_terms(output: FlatOutput, batch: DecisionBatch) -> Terms:
         "imitation": masked_mean(-log_action * better.detach(), batch.mask),
         "imitation value": masked_mean(0.5 * better**2, batch.mask),
     }
-    return Terms(losses, {"better than expected": float(masked_mean(better.detach(), batch.mask))})
+    return Terms(losses, lambda: {"better than expected": masked_mean(better, batch.mask)})
 
 
 def entropy(logits: Tensor) -> Tensor:
@@ -177,9 +187,9 @@ def entropy_bonus(logits: Tensor, mask: Tensor) -> Tensor:
     return masked_mean((log_probability.exp() * log_probability).sum(-1), mask)
 
 
-def _flat_statistics(output: FlatOutput, batch: DecisionBatch, weight: Tensor) -> dict[str, float]:
+def _flat_statistics(output: FlatOutput, batch: DecisionBatch, weight: Tensor) -> dict[str, Tensor]:
     return {
-        "weight of action": float(masked_mean(weight, batch.mask)),
-        "entropy of action": float(masked_mean(entropy(output.action), batch.mask)),
-        "return": float(masked_mean(batch.returns, batch.mask)),
+        "weight of action": masked_mean(weight, batch.mask),
+        "entropy of action": masked_mean(entropy(output.action), batch.mask),
+        "return": masked_mean(batch.returns, batch.mask),
     }
