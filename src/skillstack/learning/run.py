@@ -129,7 +129,8 @@ def _train(trainer: Trainer, folder: RunFolder, console: Console) -> bool:
 def _save(trainer: Trainer, folder: RunFolder) -> None:
     """A checkpoint, and the newest agent for all commands to load."""
     state = {"trainer": trainer.state(), "metrics": folder.metrics_position()}
-    folder.checkpoints.save(trainer.turns_taken, pack(state))
+    number = trainer.turns_taken + trainer.stage.level + trainer.finished  # moving on counts, too
+    folder.checkpoints.save(number, pack(state))
     trainer.agent.truncated(trainer.stage.level).save(folder.agent_path)
 
 

@@ -171,19 +171,26 @@ class Trainer:
         self.timer = Timer("training")
         self.world = RoomsWorld(config.world(), config.games)
         self.agent = agent or _make_agent(config, config.make_stages())
-        self.turns_taken = 0
+        self.turns_taken, self.finished = 0, False
         self.stage = StageTrainer(config, self.agent, first_level, self.world, self.timer)
 
     def turns(self) -> Iterator[Metrics]:
         """Learn, one batch of games at a time, until the top stage is finished."""
-        while True:
-            while not self.stage.finished:
+        while not self.finished:
+            if self.stage.finished:
+                yield self._move_on()
+            else:
                 self.turns_taken += 1
                 yield self.stage.turn()
-            yield {"event": "stage learned", "level": self.stage.level, "episodes": self.stage.episodes}
-            if self.stage.level + 1 == self.agent.num_levels:
-                return
+
+    def _move_on(self) -> Metrics:
+        """The stage is learned: begin the next one, if there is one."""
+        event = {"event": "stage learned", "level": self.stage.level, "episodes": self.stage.episodes}
+        if self.stage.level + 1 == self.agent.num_levels:
+            self.finished = True
+        else:
             self.stage = StageTrainer(self.config, self.agent, self.stage.level + 1, self.world, self.timer)
+        return event
 
     def progress(self) -> Progress:
         stage = self.stage
@@ -203,6 +210,7 @@ class Trainer:
         """The whole run, for a checkpoint."""
         return {
             "turns": self.turns_taken,
+            "finished": self.finished,
             "stages": stages_to_words(self.agent.stages),
             "level": self.stage.level,
             "weights": {name: dict(module.state_dict()) for name, module in _modules(self.agent).items()},
@@ -219,7 +227,7 @@ class Trainer:
         for level, grammar in enumerate(state["grammars"]):
             agent.grammars[level] = None if grammar is None else Grammar.from_json(grammar)
         trainer = cls(config, agent, state["level"])
-        trainer.turns_taken = state["turns"]
+        trainer.turns_taken, trainer.finished = state["turns"], state["finished"]
         trainer.stage.load_state(state["stage"])
         return trainer
 

@@ -95,7 +95,7 @@ def test_its_ways_are_as_short_as_brute_force_finds(config: RoomsConfig, blocks:
     states, successors = explore(config, scene((1, 1, NORTH), blocks, config=config).snapshot())
     steps = distances(config, states, successors)
     walked = distances(config, states, successors[:, :WALKING])
-    chosen = np.random.default_rng(0).choice(len(states), 300)
+    chosen = np.random.default_rng(0).choice(len(states), 600)
     holds = states["agent"][chosen, 3] >= 0
     stacked = ((states["blocks"][chosen, :, 0] >= 0) & (states["blocks"][chosen, :, 3] == 1)).any(axis=1)
     assert min(holds.sum(), stacked.sum(), (~holds & ~stacked).sum()) > 10, "all kinds of states are tried"

@@ -87,6 +87,14 @@ def test_its_size_can_be_set(size: int) -> None:
     assert width == height // 8 * 15
 
 
+def test_a_world_draws_the_map_of_any_of_its_games() -> None:
+    world = start(STANDARD, 3)
+    np.testing.assert_array_equal(world.map_picture(2), draw_map(STANDARD, world.state[2]))
+    path = (world.map_position(2), (0.0, 0.0))
+    assert path[0] == tuple(world.state["agent"][2, :2].tolist())
+    np.testing.assert_array_equal(world.map_picture(2, 160, path), draw_map(STANDARD, world.state[2], 160, path))
+
+
 def test_drawing_changes_nothing() -> None:
     world = start(STANDARD, 1)
     before = world.snapshot()

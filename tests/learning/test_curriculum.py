@@ -1,0 +1,66 @@
+"""Two phases, by the mean reward of each base task's last episodes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skillstack import Instruction, make_stages
+from skillstack.learning.curriculum import BASE, NOVEL, Curriculum
+
+STAGE = make_stages("find, get", ["red", "blue"])[1]
+RED, BLUE, GET = Instruction("find", "red"), Instruction("find", "blue"), Instruction("get", "red")
+
+
+def make(**settings: object) -> Curriculum:
+    return Curriculum(STAGE, **{"threshold": 0.9, "window": 4, **settings})  # type: ignore[arg-type]
+
+
+def test_the_base_phase_draws_base_tasks_alone_and_the_novel_phase_all() -> None:
+    rng, curriculum = np.random.default_rng(0), make()
+    assert {curriculum.draw(rng) for _ in range(100)} == set(STAGE.base)
+    curriculum.phase = NOVEL
+    assert {curriculum.draw(rng) for _ in range(100)} == set(STAGE.tasks)
+
+
+def test_every_base_task_must_exceed_the_threshold_over_a_full_window() -> None:
+    curriculum = make()
+    for _ in range(8):
+        assert not curriculum.record(RED, 1.0)
+    assert curriculum.phase == BASE
+    for reward in (1.0, -0.5, 1.0, 1.0, 1.0):
+        assert not curriculum.record(BLUE, reward)  # the window still holds the -0.5
+    assert curriculum.record(BLUE, 1.0)
+    assert curriculum.phase == NOVEL
+
+
+def test_a_mean_of_exactly_the_threshold_is_not_enough() -> None:
+    curriculum = make(threshold=1.0)
+    for task in (RED, BLUE) * 4:
+        curriculum.record(task, 1.0)
+    assert curriculum.phase == BASE
+
+
+def test_without_the_curriculum_all_tasks_come_from_the_start() -> None:
+    assert make(enabled=False).phase == NOVEL
+
+
+def test_the_terminal_stage_has_no_base_phase() -> None:
+    assert Curriculum(make_stages("find")[0], threshold=0.9, window=4).phase == NOVEL
+
+
+def test_success_counts_rewards_above_zero_of_the_last_episodes() -> None:
+    curriculum = make()
+    assert curriculum.success("get") is None
+    for reward in (1.0, 1.0, -0.5, 0.0, 1.0):
+        curriculum.record(GET, reward)
+    assert curriculum.success("get") == 0.5
+    assert curriculum.mean("get") == 0.375
+
+
+def test_its_state_brings_phase_and_windows_back() -> None:
+    curriculum, other = make(), make()
+    for task in (RED, BLUE, GET):
+        curriculum.record(task, 1.0)
+    curriculum.phase = NOVEL
+    other.load_state(curriculum.state())
+    assert other.state() == curriculum.state()

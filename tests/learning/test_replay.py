@@ -1,0 +1,125 @@
+"""Replay gives whole episodes back as they were."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from skillstack import Instruction, make_stages
+from skillstack.learning.replay import Replay
+from skillstack.rollout.episode import Episode
+from skillstack.rollout.player import RandomPlayer
+from skillstack.rollout.runner import Runner
+from skillstack.worlds.rooms import RoomsConfig, RoomsWorld
+
+WORLD = RoomsWorld(RoomsConfig(penalty=False, image_size=36), num_games=8)
+STAGES = make_stages("find, get")
+
+
+def play(level: int, count: int = 12, hindsight: bool = True) -> list[Episode]:
+    runner = Runner(WORLD, RandomPlayer(STAGES, 8), hindsight=hindsight)
+    tasks = STAGES[level].tasks.tasks
+    return runner.play([tasks[number % len(tasks)] for number in range(count)], range(count), level)
+
+
+def filled(level: int, capacity: int = 100, behaviour: bool = False) -> tuple[Replay, list[Episode]]:
+    replay, episodes = Replay(capacity, gamma=0.9, behaviour=behaviour), play(level)
+    for episode in episodes:
+        replay.add(episode)
+    return replay, episodes
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_a_batch_holds_the_decisions_and_returns_of_its_episodes(level: int) -> None:
+    replay, episodes = filled(level)
+    spans = np.array([3, 0, 7])
+    batch = replay.batch(spans)
+    for column, number in enumerate(spans):
+        episode, length = episodes[number], len(episodes[number])
+        assert batch.decisions.mask[:, column].sum() == length
+        assert batch.decisions.action[:length, column].tolist() == episode.decisions.action.tolist()
+        expected = [float(episode.rewards[-1]) * 0.9 ** (length - 1 - t) for t in range(length)]
+        assert batch.decisions.returns[:length, column].tolist() == pytest.approx(expected)
+        assert batch.tasks[column].tolist() == episode.task.tolist()
+        rows = batch.rows[batch.places[:length, column].numpy()]
+        assert np.array_equal(replay.states(rows), episode.decisions.states)
+        if episode.decisions.switch is not None and episode.decisions.mu_switch is not None:
+            assert batch.decisions.switch is not None
+            assert batch.decisions.mu_switch is not None
+            assert batch.decisions.switch[:length, column].tolist() == episode.decisions.switch.tolist()
+            mu = episode.decisions.mu_switch[np.arange(length), episode.decisions.switch]
+            assert batch.decisions.mu_switch[:length, column].tolist() == pytest.approx(mu.tolist())
+
+
+def test_true_weights_keep_the_probabilities_that_were_drawn_with() -> None:
+    runner = Runner(WORLD, RandomPlayer(STAGES, 8))
+    (episode,) = runner.play([Instruction("get", "red")], [1], epsilon=0.5)
+    for behaviour in (False, True):
+        replay = Replay(10, gamma=0.9, behaviour=behaviour)
+        replay.add(episode)
+        mu = replay.batch(np.array([0])).decisions.mu_switch
+        assert mu is not None
+        assert episode.decisions.behaviour_switch is not None
+        expected = episode.decisions.behaviour_switch if behaviour else np.full(len(episode), 0.5)
+        assert mu[:, 0].tolist() == pytest.approx(expected.tolist())
+
+
+def test_a_draw_has_enough_decisions_in_whole_episodes_and_no_more_than_needed() -> None:
+    replay, episodes = filled(1)
+    lengths = np.array([len(episode) for episode in episodes])
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        drawn = replay.draw(rng, 36)
+        assert lengths[drawn].sum() >= 36 > lengths[drawn[:-1]].sum()
+
+
+def test_the_oldest_episodes_are_forgotten() -> None:
+    replay = Replay(capacity=5, gamma=0.9)
+    episodes = [episode for _ in range(3) for episode in play(1)]
+    for episode in episodes:
+        replay.add(episode)
+    assert len(replay) <= 10
+    drawn = set(replay.draw(np.random.default_rng(0), 500).tolist())
+    assert drawn == set(range(len(replay) - 5, len(replay)))
+    newest = replay.batch(np.array([len(replay) - 1]))
+    assert np.array_equal(replay.states(newest.rows), episodes[-1].decisions.states)
+
+
+def test_features_stand_in_for_states() -> None:
+    replay, (episode, *_) = Replay(10, gamma=0.9), play(1)
+    features = np.random.default_rng(0).normal(size=(len(episode), 256)).astype(np.float32)
+    replay.add(episode, features)
+    assert np.array_equal(replay.states(replay.batch(np.array([0])).rows), features)
+
+
+def test_hindsight_spans_end_when_a_task_comes_to_hold_and_start_where_it_did_not() -> None:
+    episodes = play(0, count=40)
+    tasks = RandomPlayer(STAGES, 8).vocabulary.encode(STAGES[0].tasks)
+    rng, found = np.random.default_rng(0), 0
+    for episode in episodes:
+        replay = Replay(1000, gamma=0.9)
+        replay.add(episode)
+        replay.add_hindsight(episode, tasks, 1.0, rng)
+        assert episode.reached is not None
+        for span in replay.spans(hindsight=True):
+            batch = replay.batch(np.array([span]))
+            number = next(number for number, task in enumerate(tasks) if (task == batch.tasks[0].numpy()).all())
+            rows = batch.rows[batch.places[:, 0].numpy()]
+            assert episode.reached[rows[-1] + 1, number]
+            assert not episode.reached[rows, number].any()
+            assert batch.decisions.returns[-1, 0] == 1.0
+            found += 1
+    assert found > 10
+
+
+def test_its_state_brings_everything_back() -> None:
+    replay, _ = filled(1)
+    other = Replay(100, gamma=0.9)
+    other.load_state(replay.state())
+    spans = replay.draw(np.random.default_rng(4), 30)
+    assert np.array_equal(spans, other.draw(np.random.default_rng(4), 30))
+    one, two = replay.batch(spans), other.batch(spans)
+    assert all(
+        (left is None and right is None) or left.equal(right)
+        for left, right in zip(one.decisions, two.decisions, strict=True)
+    )

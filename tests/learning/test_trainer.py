@@ -1,0 +1,188 @@
+"""Algorithm 2 as a loop: what moves, what does not, and that a resumed run is the same run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tiny import TINY, tiny
+from torch import nn
+
+from skillstack.learning.config import TrainConfig
+from skillstack.learning.learner import ROTATION, A2CLearner, DivergedError
+from skillstack.learning.packing import pack, unpack
+from skillstack.learning.trainer import Trainer
+
+HEADS = {"switch": ["switch_head"], "instruction": ["skill_head", "item_head"], "augmented": ["action_head"]}
+
+
+def weights(module: nn.Module) -> dict[str, torch.Tensor]:
+    return {name: tensor.clone() for name, tensor in module.state_dict().items()}
+
+
+def moved(before: Mapping[str, torch.Tensor], after: Mapping[str, torch.Tensor]) -> set[str]:
+    """The modules some of whose weights changed."""
+    return {name.split(".")[0] for name in before if not before[name].equal(after[name])}
+
+
+def level_one(config: TrainConfig = TINY) -> Trainer:
+    return Trainer(config, None, first_level=1)
+
+
+def turns_of(trainer: Trainer) -> A2CLearner:
+    assert isinstance(trainer.stage.learner, A2CLearner)
+    return trainer.stage.learner
+
+
+def test_with_alternation_exactly_one_head_moves_in_a_rotation() -> None:
+    trainer = level_one()
+    trainer.stage.turn()
+    learner, rng = turns_of(trainer), np.random.default_rng(0)
+    seen = []
+    for _ in range(15):
+        turn = learner.turn
+        before = weights(learner.policy)
+        learner.update(rng)
+        heads = moved(before, weights(learner.policy)) - {"trunk", "value_head", "switch_value_head"}
+        assert turn is not None
+        assert heads <= set(HEADS[turn])
+        seen += [turn] if heads else []
+    assert set(seen) == set(ROTATION)
+
+
+def test_a_turn_of_the_rotation_lasts_as_many_updates_as_set() -> None:
+    learner = turns_of(level_one(tiny(rotation=5)))
+    turns = []
+    for learner.updates in range(20):
+        turns.append(learner.turn)
+    assert turns == ["switch"] * 5 + ["instruction"] * 5 + ["augmented"] * 5 + ["switch"] * 5
+
+
+def test_without_alternation_all_heads_move_at_once() -> None:
+    trainer = level_one(tiny(alternation=False, penalty=False))
+    trainer.stage.turn()
+    learner, rng = turns_of(trainer), np.random.default_rng(0)
+    before = weights(learner.policy)
+    for _ in range(3):
+        learner.update(rng)
+    # There is one base skill only, so nothing to learn for the head that chooses it.
+    assert moved(before, weights(learner.policy)) >= {"switch_head", "item_head", "action_head"}
+
+
+def test_without_the_switch_value_its_head_stays_as_it_was() -> None:
+    trainer = level_one(tiny(switch_value=False))
+    before = weights(trainer.agent.levels[1])
+    trainer.stage.turn()
+    assert "switch_value_head" not in moved(before, weights(trainer.agent.levels[1]))
+    assert "value_head" in moved(before, weights(trainer.agent.levels[1]))
+
+
+def test_without_the_grammar_nothing_is_counted_and_nothing_guided() -> None:
+    trainer = level_one(tiny(grammar=False))
+    for _ in range(3):
+        trainer.stage.turn()
+    grammar = trainer.agent.grammars[1]
+    assert grammar is not None
+    assert grammar.to_json()["counts"] == {}
+    assert not trainer.stage._runner.config.grammar
+
+
+def test_positive_episodes_are_counted_into_the_grammar() -> None:
+    trainer = level_one(tiny(window=50))
+    succeeded = 0.0
+    for _ in range(6):
+        succeeded += trainer.stage.turn()["success"] * TINY.games
+    grammar = trainer.agent.grammars[1]
+    assert grammar is not None
+    assert sum(grammar.episodes(task) for task in grammar.tasks) == round(succeeded) > 0
+
+
+def test_without_the_penalty_no_reward_is_negative() -> None:
+    trainer = level_one(tiny(penalty=False))
+    assert all(trainer.stage.turn()["reward"] >= 0 for _ in range(3))
+
+
+def test_without_the_curriculum_the_novel_tasks_come_at_once() -> None:
+    assert level_one(tiny(threshold=0.9)).stage.curriculum.phase == "base"
+    assert level_one(tiny(curriculum=False)).stage.curriculum.phase == "novel"
+
+
+@pytest.mark.parametrize("encoder", ["own", "shared", "frozen"])
+def test_the_encoder_learns_unless_it_is_frozen_and_lower_levels_never_do(encoder: str) -> None:
+    trainer = level_one(tiny(encoder=encoder))
+    below, mine = weights(trainer.agent.levels[0]), weights(trainer.agent.encoder_of(1))
+    first = weights(trainer.agent.encoder_of(0))
+    trainer.stage.turn()
+    assert not moved(below, weights(trainer.agent.levels[0]))
+    assert bool(moved(mine, weights(trainer.agent.encoder_of(1)))) == (encoder != "frozen")
+    assert bool(moved(first, weights(trainer.agent.encoder_of(0)))) == (encoder == "shared")
+
+
+@pytest.mark.parametrize("method", ["ppo", "a2c"])
+def test_the_terminal_policy_learns_by_either_method(method: str) -> None:
+    trainer = Trainer(tiny(method=method))
+    before = weights(trainer.agent.levels[0])
+    metrics = trainer.stage.turn()
+    assert moved(before, weights(trainer.agent.levels[0])) == {"trunk", "action_head", "value_head"}
+    assert metrics["updates"] > 0
+
+
+def test_epsilon_comes_down_in_a_line_and_the_terminal_policy_has_none() -> None:
+    trainer = level_one(tiny(epsilon=0.1, epsilon_episodes=100))
+    stage = trainer.stage
+    found = []
+    for stage.episodes in (0, 50, 100, 200):
+        found.append(stage.epsilon)
+    assert found == pytest.approx([0.1, 0.05, 0.0, 0.0])
+    assert Trainer(TINY).stage.epsilon == 0.0
+
+
+def test_updates_follow_the_number_of_episodes_not_of_games_at_once() -> None:
+    trainer = level_one(tiny(games=32, updates=4.0))
+    metrics = trainer.stage.turn()
+    assert abs(metrics["updates"] - 4.0 * 32) < 6 * np.sqrt(4.0 * 32)
+
+
+def test_a_loss_that_is_not_finite_stops_learning_and_names_the_term() -> None:
+    trainer = level_one()
+    trainer.stage.turn()
+    learner = turns_of(trainer)
+    with torch.no_grad():
+        next(learner.policy.value_head.parameters()).fill_(float("nan"))
+    before = weights(learner.policy.trunk)
+    with pytest.raises(DivergedError, match=r"The (value|switch) loss is nan"):
+        learner.update(np.random.default_rng(0))
+    assert not moved(before, weights(learner.policy.trunk))
+
+
+def run_turns(trainer: Trainer, count: int) -> None:
+    turns = trainer.turns()
+    taken = 0
+    while taken < count:
+        taken += next(turns)["event"] == "turn"
+
+
+def packed(trainer: Trainer) -> dict[str, bytes]:
+    return pack(trainer.state())
+
+
+@pytest.mark.parametrize("method", ["ppo", "a2c"])
+@pytest.mark.parametrize("encoder", ["own", "frozen"])
+def test_a_resumed_run_is_the_same_run_at_every_stage_and_phase(method: str, encoder: str) -> None:
+    """Two stages of two and four turns: a pause after each turn, and once more at the end of the stage."""
+    config = tiny(method=method, encoder=encoder, threshold=-1.0)
+    straight = Trainer(config)
+    states: list[Any] = [packed(straight)]
+    phases = set()
+    for metrics in straight.turns():
+        states.append(packed(straight))
+        phases.add((metrics["level"], metrics.get("phase")))
+    assert {(0, "novel"), (1, "base"), (1, "novel")} <= phases
+    resumed = Trainer.from_state(config, unpack(states[0]))
+    for expected in states[1:]:
+        next(resumed.turns())
+        assert packed(resumed) == expected
+        resumed = Trainer.from_state(config, unpack(expected))
