@@ -60,7 +60,7 @@ class TestInstruction:
             Instruction.parse("find cup", kitchen)
 
     def test_bad_words_are_value_errors(self) -> None:
-        with pytest.raises(ValueError, match="Unknown"):
+        with pytest.raises(SkillstackError, match="Unknown"):
             Instruction.parse("find nothing")
 
 

@@ -376,8 +376,8 @@ def main(arguments: list[str] | None = None) -> int:
     if arguments == ["--version"]:
         print(f"skillstack {__version__}")
         return 0
-    args = tyro.cli(Command, prog="skillstack", description=DESCRIPTION, args=arguments or ["--help"])
     try:
+        args = tyro.cli(Command, prog="skillstack", description=DESCRIPTION, args=arguments or ["--help"])
         COMMANDS[type(args)](args, Console())
     except SkillstackError as error:
         print(f"skillstack: {error}", file=sys.stderr)

@@ -4,8 +4,11 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 
-class SkillstackError(ValueError):
-    """Bad input. The command line prints its message and exits with status 2; nothing else is caught there."""
+class SkillstackError(Exception):
+    """Bad input. The command line prints its message and exits with status 2; nothing else is caught there.
+
+    It is not a ValueError, which argument parsers catch and dress up in words of their own.
+    """
 
 
 def unknown(kind: str, given: str, known: Iterable[str]) -> SkillstackError:

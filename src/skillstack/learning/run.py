@@ -128,10 +128,12 @@ def _train(trainer: Trainer, folder: RunFolder, console: Console) -> bool:
 
 def _save(trainer: Trainer, folder: RunFolder) -> None:
     """A checkpoint, and the newest agent for all commands to load."""
-    state = {"trainer": trainer.state(), "metrics": folder.metrics_position()}
-    number = trainer.turns_taken + trainer.stage.level + trainer.finished  # moving on counts, too
-    folder.checkpoints.save(number, pack(state))
-    trainer.agent.truncated(trainer.stage.level).save(folder.agent_path)
+    number = trainer.turns_taken + trainer.stage.level + trainer.finished  # moving on to a stage counts, too
+    if number in folder.checkpoints.numbers():
+        return
+    folder.checkpoints.save(number, pack({"trainer": trainer.state(), "metrics": folder.metrics_position()}))
+    begun = trainer.stage.episodes > 0 or trainer.stage.level == 0
+    trainer.agent.truncated(trainer.stage.level if begun else trainer.stage.level - 1).save(folder.agent_path)
 
 
 class _Stop:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from skillstack.errors import SkillstackError
 from skillstack.instructions import TaskArray, Vocabulary
 from skillstack.worlds.world import IntArray, SnapshotWorld, World, WorldDescription
 
@@ -139,7 +140,7 @@ def _check_subsets(make: MakeWorld, games: int, steps: int) -> Iterator[str]:
 
 
 def _check_refusals(make: MakeWorld, games: int, steps: int) -> Iterator[str]:
-    """Wrong actions and tasks are refused with a ValueError."""
+    """Wrong actions and tasks are refused with a SkillstackError or a ValueError."""
     world = make(games)
     tasks = _tasks(world, games)
     world.reset(tasks, _seeds(games))
@@ -151,9 +152,9 @@ def _check_refusals(make: MakeWorld, games: int, steps: int) -> Iterator[str]:
     for what, call in wrong.items():
         try:
             call()
-        except ValueError:
+        except (ValueError, SkillstackError):
             continue
-        yield f"The world takes {what} without a ValueError."
+        yield f"The world takes {what} without a SkillstackError or a ValueError."
 
 
 def _check_snapshots(make: MakeWorld, games: int, steps: int) -> Iterator[str]:

@@ -1,0 +1,161 @@
+"""Training from outside: the command, its folder, stopping, going on, and adding a stage later."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from skillstack.cli import main
+from skillstack.learning.checkpoint import Checkpoints
+from skillstack.learning.packing import unpack
+from skillstack.learning.run_folder import RunFolder
+from skillstack.policies.agent import Agent
+
+SMALL = [
+    *("--stages", "find, get", "--items", "red", "blue", "--games", "8", "--threads", "1", "--image-size", "36"),
+    *("--room-width", "3", "--room-depth", "3", "--max-blocks", "2", "--window", "4", "--threshold", "-1"),
+    *("--limits.flat", "6", "--limits.decisions", "4", "--limits.episode", "20", "--updates", "1"),
+    *("--terminal.episodes", "16", "--episodes", "24", "--checkpoint-minutes", "0"),
+]
+
+
+def train(*arguments: str) -> int:
+    return main(["train", *arguments])
+
+
+def final_state(run: Path) -> dict:
+    found = Checkpoints(run / "checkpoints").load_newest()
+    assert found is not None
+    return found[1]
+
+
+def metrics_without_clocks(run: Path) -> list[dict]:
+    lines = (run / "metrics.jsonl").read_text().splitlines()
+    return [{name: value for name, value in json.loads(line).items() if name != "seconds"} for line in lines]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = tmp_path_factory.mktemp("runs") / "straight"
+    assert train("--run", str(run), *SMALL) == 0
+    return run
+
+
+def test_a_run_leaves_its_settings_metrics_checkpoints_and_agent(finished: Path) -> None:
+    config = json.loads((finished / "config.json").read_text())["config"]
+    assert config["level"]["window"] == 4
+    assert config["items"] == ["red", "blue"]
+    events = [entry["event"] for entry in metrics_without_clocks(finished)]
+    assert events == ["turn"] * 2 + ["stage learned"] + ["turn"] * 3 + ["stage learned"]
+    assert Agent.load(finished / "agent").num_levels == 2
+
+
+def test_a_run_that_is_killed_and_resumed_ends_in_the_same_bytes(finished: Path, tmp_path: Path) -> None:
+    run = tmp_path / "killed"
+    command = [sys.executable, "-m", "skillstack.cli", "train", "--run", str(run), *SMALL]
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not (run / "metrics.jsonl").exists() or len((run / "metrics.jsonl").read_bytes().splitlines()) < 4:
+        assert child.poll() is None, "the run ended before it could be killed"
+        time.sleep(0.002)
+    child.kill()
+    child.wait()
+    assert len(metrics_without_clocks(run)) < len(metrics_without_clocks(finished))
+    assert train("--resume", str(run)) == 0
+    assert unpack_trainer(run) == unpack_trainer(finished)
+    assert metrics_without_clocks(run) == metrics_without_clocks(finished)
+
+
+def unpack_trainer(run: Path) -> str:
+    """Everything but where the metrics' clocks put their end."""
+    files = final_state(run)
+    state = unpack(files)
+    return repr(state["trainer"]["stage"]) + files["arrays.safetensors"].hex()
+
+
+def test_ctrl_c_ends_with_a_checkpoint_and_the_command_to_go_on(finished: Path, tmp_path: Path) -> None:
+    run = tmp_path / "stopped"
+    command = [sys.executable, "-m", "skillstack.cli", "train", "--run", str(run), *SMALL]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    while not (run / "metrics.jsonl").exists() or not (run / "metrics.jsonl").read_bytes():
+        time.sleep(0.002)
+    child.send_signal(signal.SIGINT)
+    output, _ = child.communicate(timeout=120)
+    assert child.returncode == 0
+    assert f"skillstack train --resume {run}" in " ".join(output.split()).replace("- ", "-") or "--resume" in output
+    assert train("--resume", str(run)) == 0
+    assert unpack_trainer(run) == unpack_trainer(finished)
+
+
+def test_resuming_a_finished_run_changes_nothing(finished: Path) -> None:
+    before = unpack_trainer(finished)
+    assert train("--resume", str(finished)) == 0
+    assert unpack_trainer(finished) == before
+
+
+def test_a_second_run_into_the_same_folder_refuses(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert train("--run", str(finished), *SMALL) == 2
+    assert "--resume" in capsys.readouterr().err
+    with RunFolder.open(finished):
+        assert train("--resume", str(finished)) == 2
+    assert "Another process" in capsys.readouterr().err
+
+
+def test_a_stage_can_be_added_later_and_what_lies_below_keeps_its_bytes(finished: Path, tmp_path: Path) -> None:
+    run = tmp_path / "more"
+    agent = finished / "agent"
+    assert train("--from", str(agent), "--add", "put", "--run", str(run), *SMALL) == 0
+    grown = Agent.load(run / "agent")
+    assert [str(stage) for stage in grown.stages][-1] == "stage 2: learn put on top of find, get"
+    for name in ("level_0.safetensors", "level_1.safetensors", "encoder.safetensors", "grammar_1.json"):
+        assert (run / "agent" / name).read_bytes() == (agent / name).read_bytes()
+
+
+def test_a_new_stage_may_bring_new_items(finished: Path, tmp_path: Path) -> None:
+    run = tmp_path / "white"
+    assert train("--from", str(finished / "agent"), "--add-items", "white", "--run", str(run), *SMALL) == 0
+    grown = Agent.load(run / "agent")
+    assert {str(task) for task in grown.stages[-1].novel} == {"find white", "get white"}
+    assert (run / "agent" / "level_1.safetensors").read_bytes() == (
+        finished / "agent" / "level_1.safetensors"
+    ).read_bytes()
+
+
+def test_a_dry_run_prints_the_plan_and_writes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert train("--dry-run", "--stages", "find, put, get, stack") == 0
+    words = " ".join(capsys.readouterr().out.split())
+    assert "Stage 1: learn put on top of find: 12 tasks" in words
+    assert "minutes" in words
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--stages", "find, find"], "listed twice"),
+        (["--stages", "find, fly"], 'Unknown skill "fly"'),
+        (["--add", "stack"], "--from"),
+        (["--resume", "nowhere"], "does not exist"),
+        (["--from", "nowhere", "--add", "stack"], "does not exist"),
+        (["--room-width", "2", "--room-depth", "2"], "no room"),
+        (["--limits.flat", "0"], "must be at least 1"),
+    ],
+)
+def test_bad_input_gets_one_sentence_and_status_two(
+    arguments: list[str],
+    sentence: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert train(*arguments, "--dry-run") == 2
+    assert sentence in capsys.readouterr().err
