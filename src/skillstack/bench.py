@@ -52,9 +52,7 @@ def measure_world(num_envs: int, randomise: bool = False, seconds: float = 1.0, 
     """Random actions in the vector environment; the median of several runs."""
     assert skillstack.__version__, "importing the package registers the world"
     begin = perf_counter()
-    env = gymnasium.make_vec(
-        WORLD_ID, num_envs, vectorization_mode="vector_entry_point", vector_kwargs={"randomise": randomise}
-    )
+    env = gymnasium.make_vec(WORLD_ID, num_envs, vectorization_mode="vector_entry_point", randomise=randomise)
     env.reset(seed=0)
     actions = np.random.default_rng(0).integers(8, size=(256, num_envs))
     env.step(actions[0])

@@ -8,7 +8,7 @@ it is achieved and whether it could be carried out. Section 5.1 of the paper.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from skillstack.errors import SkillstackError
 from skillstack.instructions import TaskArray, Vocabulary
 
+Number = TypeVar("Number", bound=np.number[Any])
 Frames = npt.NDArray[np.uint8]
 """Pictures, shape (n, height, width, 3)."""
 BoolArray = npt.NDArray[np.bool_]
@@ -128,7 +129,7 @@ def check_games(games: npt.ArrayLike, num_games: int) -> IntArray:
         raise SkillstackError(f"Games are named by a list of whole numbers, not by {games!r}.")
     if array.size and not 0 <= array.min() <= array.max() < num_games:
         raise SkillstackError(f"Games are numbered from 0 to {num_games - 1}, not {array.min()} to {array.max()}.")
-    return array.astype(np.int64, copy=False)
+    return _plain(array, np.int64)
 
 
 def check_actions(actions: npt.ArrayLike, names: tuple[str, ...], count: int) -> IntArray:
@@ -143,7 +144,7 @@ def check_actions(actions: npt.ArrayLike, names: tuple[str, ...], count: int) ->
         numbers = ", ".join(f"{number} {name}" for number, name in enumerate(names))
         wrong = array[(array < 0) | (array >= len(names))][0]
         raise SkillstackError(f"There is no action {wrong}. The actions are: {numbers}.")
-    return array.astype(np.int64, copy=False)
+    return _plain(array, np.int64)
 
 
 def check_seeds(seeds: npt.ArrayLike, count: int) -> Seeds:
@@ -158,7 +159,7 @@ def check_seeds(seeds: npt.ArrayLike, count: int) -> Seeds:
         raise SkillstackError(
             f"There must be one seed for each of {count} games, a whole number from 0 to 2^64 - 1, not {seeds!r}."
         )
-    return array.astype(np.uint64, copy=False)
+    return _plain(array, np.uint64)
 
 
 def check_tasks(tasks: npt.ArrayLike, vocabulary: Vocabulary, count: int, *, per_game: bool) -> TaskArray:
@@ -176,4 +177,9 @@ def check_tasks(tasks: npt.ArrayLike, vocabulary: Vocabulary, count: int, *, per
             f"A task's skill must be from 0 to {words[0] - 1} and its item from 0 to {words[1] - 1}: "
             f"{', '.join(vocabulary.skills)}; {', '.join(vocabulary.items)}."
         )
-    return array.astype(np.int64, copy=False)
+    return _plain(array, np.int64)
+
+
+def _plain(array: npt.NDArray[Any], dtype: type[Number]) -> npt.NDArray[Number]:
+    """A contiguous copy that can be written to: Numba compiles everything once more for any other kind."""
+    return np.array(array, dtype=dtype, order="C")

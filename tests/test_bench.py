@@ -1,0 +1,22 @@
+"""The bench measures what it says."""
+
+from __future__ import annotations
+
+import pytest
+
+from skillstack.bench import measure_runner, measure_world
+
+
+@pytest.mark.parametrize(("levels", "items"), [(1, 6), (4, 12), (6, 6)])
+def test_ladders_of_any_height_and_width_can_be_measured(levels: int, items: int) -> None:
+    result = measure_runner(levels, items, num_games=4, episodes=4, runs=1)
+    assert (result.levels, result.items) == (levels, items)
+    assert result.steps_per_second > 0
+    assert 0 < result.ratio < 1.5
+    assert {"world", "network", "bookkeeping"} == set(result.timing.parts)
+
+
+def test_the_world_is_measured_with_and_without_random_looks() -> None:
+    for randomise in (False, True):
+        speed = measure_world(4, randomise, seconds=0.05, runs=2)
+        assert speed.steps_per_second > 100
