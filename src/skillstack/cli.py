@@ -105,6 +105,8 @@ class Bench:
 
     seconds: float = 2.0
     """How long to measure each world."""
+    episodes: int = 256
+    """How many games the runner plays in a measurement."""
     quick: bool = False
     """Leave out how the cost grows with levels and items."""
 
@@ -273,6 +275,8 @@ def bench(args: Bench, console: Console) -> None:
 
     if args.seconds <= 0:
         raise SkillstackError(f"The seconds to measure must be more than 0, not {args.seconds:g}.")
+    if args.episodes < 1:
+        raise SkillstackError(f"The runner must play at least one game, not {args.episodes}.")
     torch.set_num_threads(1)
     table = Table("games at once", "looks", "steps a second", "first frame after", title="The world, one thread")
     for num_envs, randomise in ((1, False), (64, False), (256, False), (256, True)):
@@ -282,7 +286,7 @@ def bench(args: Bench, console: Console) -> None:
         table.add_row(f"{num_envs}", looks, f"{speed.steps_per_second:,.0f}", f"{speed.warm_up_seconds:.2f} s")
     console.print(table)
     with console.status("playing games with a four-level agent"):
-        results = [measure_runner(shared_encoder=shared) for shared in (True, False)]
+        results = [measure_runner(shared_encoder=shared, episodes=args.episodes) for shared in (True, False)]
     for result in results:
         encoder = "one encoder for all levels" if result.shared_encoder else "an encoder for each level"
         console.print(
@@ -292,10 +296,10 @@ def bench(args: Bench, console: Console) -> None:
         )
         console.print("\n".join(result.timing.lines()), style="dim", highlight=False)
     if not args.quick:
-        _growth(console)
+        _growth(args.episodes, console)
 
 
-def _growth(console: Console) -> None:
+def _growth(episodes: int, console: Console) -> None:
     from rich.table import Table
 
     from skillstack.bench import measure_runner
@@ -303,7 +307,7 @@ def _growth(console: Console) -> None:
     table = Table("levels", "items", "us a primitive step", "of the bare forward", title="How the cost grows")
     for levels, items in (*((levels, 6) for levels in range(1, 7)), *((4, items) for items in (12, 30, 60))):
         with console.status(f"playing with {levels} levels and {items} items"):
-            result = measure_runner(levels, items, runs=1)
+            result = measure_runner(levels, items, episodes=episodes, runs=1)
         table.add_row(f"{levels}", f"{items}", f"{result.microseconds_per_step:,.0f}", f"{result.ratio:.2f}")
     console.print(table)
 

@@ -67,6 +67,8 @@ class PPOConfig:
     """Weight of the value losses."""
     hindsight: float = 1.0
     """Weight of the self-imitation of other tasks achieved on the way; 0 for none."""
+    decay_episodes: int = 20_000
+    """Episodes over which learning rate and entropy bonus come down in a line to a tenth: policies must get sharp."""
 
 
 @dataclass(frozen=True)

@@ -178,16 +178,23 @@ class PPOLearner(LevelLearner):
         )
         self.config = config
         self.optimizer = torch.optim.Adam(self.parameters, lr=config.learning_rate, eps=1e-5)
-        self.updates = 0
+        self.updates = self._episodes = 0
         self._tasks = agent.vocabulary.encode(agent.stages[level].tasks)
 
     def learn(self, episodes: Sequence[Episode], rng: np.random.Generator) -> dict[str, float]:
         terms: Terms | None = None
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.config.learning_rate * self._strength
         for _ in range(self.config.epochs):
             order = rng.permutation(len(episodes))
             for part in np.array_split(order, max(1, len(episodes) // self.config.batch)):
                 terms = self.update([episodes[number] for number in part.tolist()], rng)
+        self._episodes += len(episodes)
         return terms.numbers() if terms else {}
+
+    @property
+    def _strength(self) -> float:
+        return max(1.0 - 0.9 * self._episodes / self.config.decay_episodes, 0.1)
 
     def update(self, episodes: Sequence[Episode], rng: np.random.Generator) -> Terms:
         """One step on some of the fresh episodes."""
@@ -209,7 +216,7 @@ class PPOLearner(LevelLearner):
             losses = dict(terms.losses)
             losses["value"] = config.value * losses["value"]
             meant_output, meant_batch = _pick(output, batch, meant)
-            losses["entropy"] = config.entropy * entropy_bonus(meant_output.action, meant_batch.mask)
+            losses["entropy"] = config.entropy * self._strength * entropy_bonus(meant_output.action, meant_batch.mask)
             if len(other):
                 imitation = flat_imitation_terms(*_pick(output, batch, other))
                 losses["imitation"] = config.hindsight * imitation.losses["imitation"]
@@ -219,11 +226,12 @@ class PPOLearner(LevelLearner):
         return Terms(losses, terms.statistics)
 
     def state(self) -> dict[str, Any]:
-        return {"optimizer": optimizer_state(self.optimizer), "updates": self.updates}
+        optimizer = optimizer_state(self.optimizer)
+        return {"optimizer": optimizer, "updates": self.updates, "episodes": self._episodes}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         load_optimizer_state(self.optimizer, state["optimizer"])
-        self.updates = state["updates"]
+        self.updates, self._episodes = state["updates"], state["episodes"]
 
 
 def _pick(output: FlatOutput, batch: Batch, spans: Any) -> tuple[FlatOutput, DecisionBatch]:

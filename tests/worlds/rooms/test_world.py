@@ -10,7 +10,11 @@ from rooms_helpers import ALL_TASKS, STANDARD, cycled, play, scene, start, tasks
 
 from skillstack import SkillstackError
 from skillstack.worlds.rooms import ACTIONS, Randomisation, RoomsConfig, RoomsWorld
-from skillstack.worlds.rooms.layout import NORTH
+from skillstack.worlds.rooms.goals import _judge_achieved, _judge_executable
+from skillstack.worlds.rooms.layout import NORTH, _are_states, _start_games
+from skillstack.worlds.rooms.physics import _step_games
+from skillstack.worlds.rooms.raycaster import _cast_frames
+from skillstack.worlds.rooms.scenery import _paste_frames
 
 RANDOM_LOOKS = RoomsConfig(randomise=Randomisation(variety=16))
 BIG = RoomsConfig(big=True)
@@ -229,6 +233,28 @@ class TestBadInput:
         for wrong in ([-1], [1.5], [0, 1], 7, [2**64]):
             with pytest.raises(SkillstackError, match="one seed for each of 1 games"):
                 world_of().reset(tasks("find red"), wrong)  # type: ignore[arg-type]
+
+
+def test_nothing_is_compiled_again_for_one_game_or_for_odd_arrays() -> None:
+    compiled = (_start_games, _step_games, _judge_achieved, _judge_executable, _paste_frames, _cast_frames, _are_states)
+
+    def use(world: RoomsWorld, wanted: np.ndarray, games: object) -> list[int]:
+        world.reset(wanted, np.arange(len(wanted)), games)
+        world.step(np.zeros(len(wanted), dtype=np.int8), games)
+        world.achieved(wanted, games)
+        world.executable(wanted, games)
+        world.observe(games)
+        world.restore(world.snapshot(games), games)
+        world.render(world.snapshot())
+        world.render(world.snapshot([]))
+        return [len(function.signatures) for function in compiled]
+
+    for config in (STANDARD, RANDOM_LOOKS):
+        before = use(world_of(config, 3), tasks("find red", "get red", "put red"), [0, 1, 2])
+        assert use(world_of(config, 1), tasks("find red"), None) == before
+        read_only = np.broadcast_to(tasks("find red"), (2, 2))
+        assert use(world_of(config, 4), read_only, np.arange(4)[::-2]) == before
+        assert use(world_of(config, 4), np.asfortranarray(read_only), range(2)) == before
 
 
 def test_there_is_a_game_to_look_at_before_the_first_reset() -> None:

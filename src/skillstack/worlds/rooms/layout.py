@@ -142,21 +142,31 @@ def state_dtype(slots: int) -> np.dtype[Any]:
     )
 
 
+def make_states(count: int, slots: int) -> State:
+    """Room for so many states, and never for fewer than two.
+
+    Numba takes arrays of a single row for another type, and would compile everything once more for a single game.
+    """
+    return np.zeros(max(count, 2), dtype=state_dtype(slots))
+
+
 @jit
 def inside(room: Any, x: int, z: int) -> bool:
     """Whether a cell is one of the room's."""
     return bool(room[X0] <= x < room[X1] and room[Z0] <= z < room[Z1])
 
 
-def are_states(config: RoomsConfig, state: State) -> bool:
-    """Whether records of the right type are states of games with these settings: compiled code relies on it."""
+def are_states(config: RoomsConfig, state: State, count: int) -> bool:
+    """Whether the first `count` records are states of games with these settings: compiled code relies on it."""
     agents, rooms, blocks, looks = state["agent"], state["room"], state["blocks"], state["look"]
-    return bool(_are_states(agents, rooms, blocks, looks, config.rooms, len(config.items), config.num_looks))
+    return bool(_are_states(agents, rooms, blocks, looks, count, config.rooms, len(config.items), config.num_looks))
 
 
 @jit
-def _are_states(agents: Any, rooms: Any, blocks: Any, looks: Any, choices: Any, num_items: int, num_looks: int) -> bool:
-    for game in range(len(agents)):
+def _are_states(
+    agents: Any, rooms: Any, blocks: Any, looks: Any, count: int, choices: Any, num_items: int, num_looks: int
+) -> bool:
+    for game in range(count):
         agent, room = agents[game], rooms[game]
         known = False
         for choice in range(len(choices)):

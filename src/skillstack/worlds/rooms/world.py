@@ -12,7 +12,7 @@ import numpy.typing as npt
 from skillstack.errors import SkillstackError
 from skillstack.instructions import TaskArray
 from skillstack.worlds.rooms.goals import judge_achieved, judge_executable
-from skillstack.worlds.rooms.layout import RoomsConfig, State, X, Z, are_states, start_games, state_dtype
+from skillstack.worlds.rooms.layout import RoomsConfig, State, X, Z, are_states, make_states, start_games
 from skillstack.worlds.rooms.looks import make_materials, paint_looks
 from skillstack.worlds.rooms.physics import step_games
 from skillstack.worlds.rooms.raycaster import cast_frames
@@ -51,7 +51,8 @@ class RoomsWorld:
         self.description = self.config.description
         self.rewards = self.config.rewards
         self.num_games = num_games
-        self.state: State = np.zeros(num_games, dtype=state_dtype(self.config.slots))
+        self._states = make_states(num_games, self.config.slots)
+        self.state: State = self._states[:num_games]
         look = self.config
         self._looks = paint_looks(make_materials(look.items), look.fov, look.eye, look.pitch, look.randomise)
         self._hand = make_hand(look.image_size)
@@ -60,7 +61,11 @@ class RoomsWorld:
         self._pool = ThreadPoolExecutor(threads, "skillstack-draw") if threads > 1 else None
         self._all = np.arange(num_games)
         start_games(  # so that there is a game to look at before the first reset
-            self.config, self.state, self._all, np.zeros((num_games, 2), dtype=np.int64), np.zeros(num_games, np.uint64)
+            self.config,
+            self._states,
+            self._all,
+            np.zeros((num_games, 2), dtype=np.int64),
+            np.zeros(num_games, np.uint64),
         )
 
     def reset(
@@ -68,14 +73,14 @@ class RoomsWorld:
     ) -> None:
         games = self._games(games)
         tasks = check_tasks(tasks, self.description.vocabulary, len(games), per_game=False)
-        start_games(self.config, self.state, games, tasks, check_seeds(seeds, len(games)))
+        start_games(self.config, self._states, games, tasks, check_seeds(seeds, len(games)))
 
     def step(self, actions: IntArray | Sequence[int], games: IntArray | Sequence[int] | None = None) -> None:
         games = self._games(games)
-        step_games(self.state, games, check_actions(actions, self.description.actions, len(games)))
+        step_games(self._states, games, check_actions(actions, self.description.actions, len(games)))
 
     def observe(self, games: IntArray | Sequence[int] | None = None) -> Frames:
-        return self._draw(self.state, self._games(games))
+        return self._draw(self._states, self._games(games))
 
     def achieved(self, tasks: TaskArray, games: IntArray | Sequence[int] | None = None) -> BoolArray:
         return self._judge(judge_achieved, tasks, games)
@@ -88,14 +93,14 @@ class RoomsWorld:
 
     def restore(self, snapshots: State, games: IntArray | Sequence[int] | None = None) -> None:
         games = self._games(games)
-        snapshots = self._check_snapshots(snapshots)
+        states = self._check_snapshots(snapshots)
         if len(snapshots) != len(games):
             raise SkillstackError(f"There must be one snapshot for each of {len(games)} games, not {len(snapshots)}.")
-        self.state[games] = snapshots
+        self.state[games] = states[: len(games)]
 
     def render(self, snapshots: State) -> Frames:
-        snapshots = self._check_snapshots(snapshots)
-        return self._draw(snapshots, np.arange(len(snapshots)))
+        states = self._check_snapshots(snapshots)
+        return self._draw(states, np.arange(len(snapshots)))
 
     def map_picture(self, game: int, size: int = 336, path: Sequence[tuple[float, float]] = ()) -> Frames:
         """One game from above, some `size` pixels high, with the way the agent came."""
@@ -115,7 +120,7 @@ class RoomsWorld:
         tasks = check_tasks(tasks, self.description.vocabulary, len(games), per_game=True)
         answers = np.empty(tasks.shape[:-1], dtype=np.bool_)
         columns = answers if answers.ndim == 2 else answers[:, None]
-        judge(self.state, games, tasks.reshape(*columns.shape, 2), columns)
+        judge(self._states, games, tasks.reshape(*columns.shape, 2), columns)
         return answers
 
     def _draw(self, state: State, games: IntArray) -> Frames:
@@ -136,11 +141,14 @@ class RoomsWorld:
             cast_frames(state, games, self._looks, state["look"][games].astype(np.int64), self._hand, frames)
 
     def _check_snapshots(self, snapshots: npt.NDArray[Any]) -> State:
-        """A copy of the snapshots, which may come from anywhere, so that compiled code can rely on them."""
-        array = np.array(snapshots)
-        if array.dtype != self.state.dtype or array.ndim != 1 or not are_states(self.config, array):
-            raise SkillstackError(
-                "These are not snapshots of a world with these settings: its rooms, items, most blocks and number of "
-                "looks must be the same."
-            )
-        return array
+        """The snapshots, which may come from anywhere, as compiled code wants them: see `make_states`."""
+        array = np.asarray(snapshots)
+        if array.dtype == self.state.dtype and array.ndim == 1:
+            states = make_states(len(array), self.config.slots)
+            states[: len(array)] = array
+            if are_states(self.config, states, len(array)):
+                return states
+        raise SkillstackError(
+            "These are not snapshots of a world with these settings: its rooms, items, most blocks and number of looks "
+            "must be the same."
+        )
