@@ -1,6 +1,8 @@
 """One way to compile: cached on disk, without the interpreter lock (threads run side by side), and typed for mypy."""
 
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
@@ -13,6 +15,16 @@ def jit(function: Function) -> Function:
     return cast(Function, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
 
 
-def inline(function: Function) -> Function:
-    """Compile a small helper into its callers."""
-    return cast(Function, numba.njit(inline="always", error_model="numpy")(function))
+def drop_stale_caches(package: Path) -> None:
+    """Remove compiled code that is older than any source.
+
+    Numba looks at the file of the compiled function alone, and would go on using what it compiled in from other files.
+    """
+    newest = max(source.stat().st_mtime for source in package.rglob("*.py"))
+    for index in package.rglob("__pycache__/*.nbi"):
+        with suppress(FileNotFoundError):  # another process may be at it, too
+            if index.stat().st_mtime < newest:
+                index.unlink()
+
+
+drop_stale_caches(Path(__file__).parent)

@@ -56,7 +56,7 @@ def scene(
     """A world of one game with the agent (x, z, facing) and stacks by cell, written from the floor up: "red blue"."""
     state = np.zeros(1, dtype=state_dtype(config.slots))
     hand = NOTHING if held is None else config.items.index(held)
-    state["agent"] = [*agent, hand, NOTHING]
+    state["agent"] = [*agent, hand, NOTHING, NOTHING]
     state["room"] = config.rooms[room]
     state["blocks"][..., ITEM] = NOTHING
     slot = 0

@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 from rooms_helpers import ALL_TASKS, do, is_achieved, is_executable, scene, start, tasks
 
-from skillstack.worlds.rooms import RoomsConfig
-from skillstack.worlds.rooms.layout import EAST, NORTH, SOUTH, WEST
+from skillstack import Instruction
+from skillstack.worlds.rooms import RoomsConfig, RoomsWorld
+from skillstack.worlds.rooms.layout import EAST, HELD, NORTH, NOTHING, SOUTH, WEST
+from skillstack.worlds.rooms.oracle import shortest_paths
 
 HERE = (2, 3, NORTH)
 FRONT = (2, 2)
@@ -135,3 +137,22 @@ class TestQuestions:
         world.achieved(tasks("put red"))
         world.executable(tasks("put red"))
         np.testing.assert_array_equal(world.snapshot(), before)
+
+
+def test_a_find_game_that_starts_with_a_block_in_the_hand_is_won_with_it_still_there() -> None:
+    world = RoomsWorld(RoomsConfig(held_start=1.0, min_blocks=6, items=("red", "blue")), num_games=64)
+    tasks = np.tile(world.description.vocabulary.encode(Instruction("find", "red")), (64, 1))
+    world.reset(tasks, range(64))
+    held = world.state["agent"][:, HELD].copy()
+    assert (held != NOTHING).all()
+    holds_red = np.flatnonzero(held == 0)
+    assert len(holds_red) > 10
+    world.step(np.full(64, 7))
+    assert not world.achieved(tasks)[holds_red].any()  # a red block put down in front is not found
+    world.step(np.full(64, 6))
+    paths = shortest_paths(world.snapshot(), tasks)
+    for game, path in enumerate(paths):
+        for action in path:
+            world.step([action], [game])
+    assert world.achieved(tasks).all()
+    assert (world.state["agent"][:, HELD] == held).all()

@@ -50,7 +50,7 @@ def test_they_are_so_from_every_place_with_blocks_and_stacks_everywhere(big: boo
     state = np.zeros(len(poses), dtype=state_dtype(12))
     rng = np.random.default_rng(0)
     for game, (x, z, facing, room) in zip(state, poses, strict=True):
-        game["agent"], game["room"] = [x, z, facing, NOTHING, NOTHING], room
+        game["agent"], game["room"] = [x, z, facing, NOTHING, NOTHING, NOTHING], room
         cells = [(cx, cz) for cx in range(room[0], room[2]) for cz in range(room[1], room[3]) if (cx, cz) != (x, z)]
         places = rng.permutation(cells)[:8]
         stack = [*((*cell, 0) for cell in places), *((*cell, 1) for cell in places[:4])]

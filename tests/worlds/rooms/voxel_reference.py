@@ -23,7 +23,7 @@ def reference_frame(config: RoomsConfig, looks: Looks, game: Any) -> np.ndarray:
     look = int(game["look"])
     texels = looks.texels[look].reshape(-1, 16, 16, 3)
     tangent, height, cosine, sine = looks.view[look]
-    x, z, facing, held, _ = game["agent"].tolist()
+    x, z, facing, held, *_ = game["agent"].tolist()
     heading = np.array(HEADING[facing], dtype=float)
     rays = _rays(config.image_size, tangent, np.arctan2(sine, cosine), heading)  # (pixels, 3)
     eye = np.array([x + 0.5, height, z + 0.5])

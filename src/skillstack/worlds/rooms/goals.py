@@ -15,6 +15,7 @@ from skillstack.worlds.rooms.layout import (
     GET,
     HELD,
     ITEM,
+    KEPT,
     NOTHING,
     PLACED,
     PUT,
@@ -28,10 +29,14 @@ from skillstack.worlds.rooms.physics import top_block
 
 @jit
 def found(agent: Any, blocks: Any, item: int) -> bool:
-    """The agent faces, from the cell beside it, a stack whose top is the item."""
+    """The agent faces, from the cell beside it, a stack whose top is the item.
+
+    In a game that started with a block in the hand to be kept, it must still be there.
+    """
     x, z = agent[X] + FORWARD_X[agent[FACING]], agent[Z] + FORWARD_Z[agent[FACING]]
     top = top_block(blocks, x, z)
-    return bool(top != NOTHING and blocks[top, ITEM] == item)
+    kept = agent[KEPT] == NOTHING or agent[KEPT] == agent[HELD]
+    return bool(kept and top != NOTHING and blocks[top, ITEM] == item)
 
 
 @jit

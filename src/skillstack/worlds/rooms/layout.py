@@ -20,7 +20,7 @@ ACTIONS = (
 )  # fmt: skip
 
 # Columns of a state's arrays. x grows to the east, z to the south, y upwards, as in Minecraft.
-X, Z, FACING, HELD, PLACED = range(5)  # agent: HELD and PLACED are item numbers, or NOTHING
+X, Z, FACING, HELD, PLACED, KEPT = range(6)  # agent: HELD, PLACED and KEPT are item numbers, or NOTHING
 X0, Z0, X1, Z1, THEME = range(5)  # room: its first cell and one past its last, and which of the two looks it has
 ITEM, BLOCK_X, BLOCK_Z, BLOCK_Y = range(4)  # block: ITEM is NOTHING for an unused slot; y is 0 or 1
 NOTHING = -1
@@ -57,7 +57,11 @@ class RoomsConfig:
     distractors: bool = True
     """Whether there are other blocks than the task needs."""
     held_start: float = 0.25
-    """How often a "find" game starts with some block in the hand, as it is when "stack" calls "find"."""
+    """How often a "find" game starts with some block in the hand, as it is when "stack" calls "find".
+
+    Such a game is won with that block still in the hand: else the shortest way to find x with an x in the hand would be
+    to put it down in front.
+    """
     penalty: bool = True
     """Whether uttering what cannot be executed is worth -0.5 and ends the game."""
     image_size: int = 84
@@ -135,7 +139,7 @@ def state_dtype(slots: int) -> np.dtype[Any]:
     return np.dtype(
         [
             ("look", np.uint16),  # which of the looks this game has
-            ("agent", np.int8, (5,)),
+            ("agent", np.int8, (6,)),
             ("room", np.int8, (5,)),
             ("blocks", np.int8, (slots, 4)),
         ]
@@ -175,7 +179,8 @@ def _are_states(
                 same = same and room[column] == choices[choice, column]
             known = known or same
         fine = known and looks[game] < num_looks and inside(room, agent[X], agent[Z]) and 0 <= agent[FACING] < 4
-        fine = fine and NOTHING <= agent[HELD] < num_items and NOTHING <= agent[PLACED] < num_items
+        for column in (HELD, PLACED, KEPT):
+            fine = fine and NOTHING <= agent[column] < num_items
         for slot in range(blocks.shape[1]):
             block = blocks[game, slot]
             if block[ITEM] != NOTHING:
@@ -230,7 +235,7 @@ def _choose_blocks(
     needed = 2 if skill == STACK else 1
     total = needed
     agent[HELD] = NOTHING
-    agent[PLACED] = NOTHING
+    agent[PLACED] = agent[KEPT] = NOTHING
     if distractors:
         fewest = max(needed, min_blocks)
         rng, more = draw_below(rng, max(max_blocks - fewest, 0) + 1)
@@ -243,7 +248,7 @@ def _choose_blocks(
         rng, chance = draw(rng)
         if chance < held_start:
             rng, held = draw_below(rng, num_items)
-            agent[HELD] = held
+            agent[HELD] = agent[KEPT] = held
             on_floor -= 1
     on_purpose = 0 if skill == PUT else needed
     for slot in range(len(blocks)):

@@ -79,7 +79,7 @@ def make_scenery(config: RoomsConfig, looks: Looks) -> Scenery:
     state = np.zeros(len(rooms) * width * depth * 4, dtype=state_dtype(1))
     for view, (room, x, z, facing) in zip(state, poses, strict=True):
         view["room"] = rooms[room]
-        view["agent"] = [rooms[room, X0] + x, rooms[room, Z0] + z, facing, NOTHING, NOTHING]
+        view["agent"][:3] = rooms[room, X0] + x, rooms[room, Z0] + z, facing
     size = config.image_size
     backgrounds = np.empty((len(state), size, size, 3), dtype=np.uint8)
     _draw_backgrounds(state["agent"], state["room"], looks.texels[0], looks.sky[0], looks.view[0], backgrounds)
@@ -100,7 +100,7 @@ def _draw_blocks(reach: int, size: int, view: npt.NDArray[np.float64]) -> Iterat
     picture = np.zeros((size, size, 3), dtype=np.uint8)
     for facing, a, b, y in product(range(4), range(reach), range(1 - reach, reach), range(2)):
         fx, fz = FORWARD_X[facing], FORWARD_Z[facing]
-        agent = np.array([0, 0, facing, NOTHING, NOTHING], dtype=np.int8)
+        agent = np.array([0, 0, facing], dtype=np.int8)
         block = np.array([0, a * fx - b * fz, a * fz + b * fx, y], dtype=np.int8)
         picture[:] = 0
         cast_block(agent, block, numbers, view, picture)
