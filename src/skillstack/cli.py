@@ -148,7 +148,8 @@ class Train(TrainConfig):
 
 def plan(args: Plan, console: Console) -> None:
     from skillstack.rollout.casting import cast
-    from skillstack.rollout.plan_text import plan_line, plan_sentence, plan_tree_renderable
+    from skillstack.rollout.plan_sentence import plan_sentence
+    from skillstack.rollout.plan_text import plan_line, plan_tree_renderable
     from skillstack.rollout.runner import Runner, RunnerConfig
     from skillstack.worlds.rooms import RoomsConfig
 

@@ -11,7 +11,7 @@ from plans import any_plan, refused, run, stack_blue, tree
 import skillstack.rollout.plan as plan_module
 from skillstack.errors import SkillstackError
 from skillstack.rollout.plan import OUTCOMES, PlanTree
-from skillstack.rollout.plan_text import plan_sentence
+from skillstack.rollout.plan_sentence import plan_sentence
 
 SCHEMA = json.loads(Path(plan_module.__file__).with_name("plan.schema.json").read_text(encoding="utf-8"))
 PAGE = (Path(__file__).parents[2] / "docs" / "plan.md").read_text(encoding="utf-8")

@@ -12,8 +12,9 @@ from plans import any_plan, find, refused, run, stack_blue, tree
 
 from skillstack.errors import SkillstackError
 from skillstack.rollout.plan import LIMIT, REFUSED, PlanTree
+from skillstack.rollout.plan_sentence import plan_sentence
 from skillstack.rollout.plan_svg import FAILED, LETTER, WORDS, level_colour, plan_svg
-from skillstack.rollout.plan_text import plan_line, plan_sentence
+from skillstack.rollout.plan_text import plan_line
 from skillstack.rollout.replay import Recording
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -8,7 +8,8 @@ from rich.console import Console
 
 from skillstack.instructions import Instruction
 from skillstack.rollout.plan import CUT_OFF, LIMIT, REFUSED, Odds, PlanDecision, PlanRun, PlanTree
-from skillstack.rollout.plan_text import fold, plan_line, plan_sentence, plan_tree_renderable
+from skillstack.rollout.plan_sentence import plan_sentence
+from skillstack.rollout.plan_text import fold, plan_line, plan_tree_renderable
 from skillstack.worlds.rooms.looks import WOOL
 
 WAY = ("move forward", "move forward", "turn left")

@@ -16,11 +16,11 @@ from PIL import Image
 
 from skillstack.instructions import Instruction
 from skillstack.rollout.plan import ACHIEVED, REFUSED, PlanDecision, PlanRun, PlanTree
+from skillstack.rollout.plan_sentence import plan_sentence
 from skillstack.rollout.plan_text import (
     fold,
     is_terminal,
     plan_line,
-    plan_sentence,
     same_actions,
     step_range,
     terminal_steps,
