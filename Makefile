@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+RUN ?= runs/paper-0
 BENCH_VENV := .venv-bench
 BENCH_STAMP := $(BENCH_VENV)/.installed
 
@@ -21,7 +22,7 @@ setup: $(STAMP)  ## create .venv and install everything with exact versions
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info[:2] <= (3, 13) else "Python 3.11 to 3.13 is needed; set PYTHON=...")'
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
@@ -39,14 +40,14 @@ format: setup  ## let ruff fix what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-train: setup  ## the main job: learn the ladder of skills
-	$(BIN)/skillstack train
+train: setup  ## the main job: learn the ladder of skills, or go on with it
+	if test -e $(RUN); then $(BIN)/skillstack train --resume $(RUN); else $(BIN)/skillstack train --run $(RUN); fi
 
 bench: setup $(BENCH_STAMP)  ## speed of our world, and of what one would take instead
-	$(BIN)/python benchmarks/worlds.py --peers $(BENCH_VENV)/bin/python
+	$(BIN)/python benchmarks/worlds.py --peers $(BENCH_VENV)/bin/python --json results/worlds.json
 
 $(BENCH_STAMP): pyproject.toml benchmarks/constraints.txt
-	test -x $(BENCH_VENV)/bin/python || $(PYTHON) -m venv $(BENCH_VENV)
+	$(BENCH_VENV)/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(BENCH_VENV)
 	$(BENCH_VENV)/bin/python -m pip install --quiet --constraint benchmarks/constraints.txt \
 		$$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["bench"])')
 	touch $@

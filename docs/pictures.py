@@ -10,12 +10,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
 from skillstack.worlds.rooms import Randomisation, RoomsConfig, RoomsWorld
-from skillstack.worlds.rooms.layout import EAST, ITEM, NORTH, NOTHING, SOUTH, WEST, state_dtype
+from skillstack.worlds.rooms.layout import EAST, NORTH, SOUTH, WEST, make_state
 from skillstack.worlds.rooms.topdown import draw_map
 
 IMAGES = Path(__file__).parent / "images"
@@ -48,17 +47,7 @@ class View:
 
     @property
     def state(self) -> npt.NDArray[Any]:
-        items = self.config.items
-        state = np.zeros(1, dtype=state_dtype(self.config.slots))
-        state["look"], state["room"] = self.look, self.config.rooms[self.room]
-        state["agent"] = [*self.agent, NOTHING if self.held is None else items.index(self.held), NOTHING]
-        state["blocks"][..., ITEM] = NOTHING
-        blocks = [
-            (items.index(word), x, z, y) for (x, z), pile in self.stacks.items() for y, word in enumerate(pile.split())
-        ]
-        if blocks:
-            state["blocks"][0, : len(blocks)] = blocks
-        return state
+        return make_state(self.config, self.agent, self.stacks, self.held, self.room, self.look)
 
     def draw(self) -> Image.Image:
         return Image.fromarray(world_of(self.config).render(self.state)[0])

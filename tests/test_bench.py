@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from skillstack.bench import measure_runner, measure_world
+from skillstack.bench import measure_first_frame, measure_runner, measure_world
+
+
+def test_the_first_frame_comes_soon_after_the_import_and_sooner_the_second_time() -> None:
+    cold, warm = measure_first_frame()
+    assert warm < cold
+    assert warm < 6.0  # the goal is 2 s on a quiet machine; tests run beside others
 
 
 @pytest.mark.parametrize(("levels", "items"), [(1, 6), (4, 12), (6, 6)])
@@ -13,7 +19,8 @@ def test_ladders_of_any_height_and_width_can_be_measured(levels: int, items: int
     assert (result.levels, result.items) == (levels, items)
     assert result.steps_per_second > 0
     assert 0 < result.ratio < 1.5
-    assert {"world", "network", "bookkeeping"} == set(result.timing.parts)
+    assert {"world", "network"} == set(result.timing.parts)
+    assert 0 < result.timing.rest < result.timing.seconds
 
 
 def test_the_world_is_measured_with_and_without_random_looks() -> None:

@@ -59,7 +59,7 @@ class TestInstruction:
         with pytest.raises(SkillstackError, match=r'Unknown skill "find". .*wash'):
             Instruction.parse("find cup", kitchen)
 
-    def test_bad_words_are_value_errors(self) -> None:
+    def test_bad_words_are_refused_by_errors_of_ours(self) -> None:
         with pytest.raises(SkillstackError, match="Unknown"):
             Instruction.parse("find nothing")
 

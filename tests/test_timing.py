@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from skillstack.timing import Timer
+from skillstack.timing import REST, Timer
 
 
 def test_parts_nest_and_what_is_left_is_the_rest() -> None:
@@ -23,7 +23,7 @@ def test_parts_nest_and_what_is_left_is_the_rest() -> None:
     lines = timer.root.lines()
     assert lines[0].startswith("work")
     assert any("inner" in line for line in lines)
-    assert any("(rest)" in line for line in lines)
+    assert any(REST in line for line in lines)
 
 
 def test_a_part_that_fails_is_timed_all_the_same() -> None:

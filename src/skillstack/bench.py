@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import tempfile
 from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
@@ -11,16 +15,18 @@ import numpy as np
 import torch
 
 import skillstack
-from skillstack.instructions import COLOURS, Instruction, TaskArray, add_stage, make_stages
+from skillstack.instructions import COLOURS, SKILLS, Instruction, TaskArray, add_stage, make_stages
 from skillstack.policies.agent import Agent
 from skillstack.policies.encoder import LstmState
 from skillstack.rollout.player import AgentPlayer, Proposal
 from skillstack.rollout.runner import Runner, RunnerConfig
 from skillstack.timing import Timer, Timing
-from skillstack.worlds.rooms import RoomsConfig, RoomsWorld
+from skillstack.worlds.rooms import ACTIONS, RoomsConfig, RoomsWorld
 from skillstack.worlds.world import Frames, IntArray
 
 WORLD_ID = "skillstack/Rooms-v0"
+RATIO_GOAL = 0.7
+"""What the runner should reach of the speed of the bare forward passes."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +60,7 @@ def measure_world(num_envs: int, randomise: bool = False, seconds: float = 1.0, 
     begin = perf_counter()
     env = gymnasium.make_vec(WORLD_ID, num_envs, vectorization_mode="vector_entry_point", randomise=randomise)
     env.reset(seed=0)
-    actions = np.random.default_rng(0).integers(8, size=(256, num_envs))
+    actions = np.random.default_rng(0).integers(len(ACTIONS), size=(256, num_envs))
     env.step(actions[0])
     warm_up = perf_counter() - begin
     rates = []
@@ -65,6 +71,27 @@ def measure_world(num_envs: int, randomise: bool = False, seconds: float = 1.0, 
             steps += 1
         rates.append(steps * num_envs / (perf_counter() - begin))
     return WorldSpeed(num_envs, randomise, median(rates), warm_up)
+
+
+FIRST_FRAME = """
+from time import perf_counter
+begin = perf_counter()
+import gymnasium, skillstack
+gymnasium.make("skillstack/Rooms-v0").reset(seed=0)
+print(perf_counter() - begin)
+"""
+
+
+def measure_first_frame() -> tuple[float, float]:
+    """Seconds from the first import to the first frame: with an empty compiler cache, and with that cache."""
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+        command = [sys.executable, "-c", FIRST_FRAME]
+        cold, warm = (
+            float(subprocess.run(command, env=environment, capture_output=True, check=True, text=True).stdout)
+            for _ in range(2)
+        )
+    return cold, warm
 
 
 def measure_runner(
@@ -88,9 +115,9 @@ def measure_runner(
 def _measure_once(world: RoomsWorld, agent: Agent, games: list[Instruction], run: int) -> RunnerSpeed:
     player, timer = _CountingPlayer(agent), Timer("runner")
     runner = Runner(world, player, RunnerConfig(), timer=timer)
-    begin = perf_counter()
-    episodes = runner.play(games, range(run * len(games), (run + 1) * len(games)))
-    seconds = perf_counter() - begin
+    with timer("play"):
+        episodes = runner.play(games, range(run * len(games), (run + 1) * len(games)))
+    seconds = timer.seconds("play")
     steps = sum(episode.steps for episode in episodes)
     return RunnerSpeed(
         levels=agent.num_levels,
@@ -99,16 +126,17 @@ def _measure_once(world: RoomsWorld, agent: Agent, games: list[Instruction], run
         steps_per_second=steps / seconds,
         microseconds_per_step=1e6 * seconds / steps,
         ratio=_bare_seconds(agent, player) / seconds,
-        timing=timer.root,
+        timing=timer.root.parts["play"],
     )
 
 
 def _ladder(levels: int, items: tuple[str, ...]) -> tuple[skillstack.Stage, ...]:
     """A ladder of any height: the world has four skills, so higher ladders learn one colour's skills at a time."""
-    if levels <= 4:
-        return make_stages(("find", "get", "put", "stack")[:levels], items)
-    stages = make_stages(("find", "get", "put", "stack"), items[: -(levels - 4)])
-    for item in items[-(levels - 4) :]:
+    more = levels - len(SKILLS)
+    if more <= 0:
+        return make_stages(SKILLS[:levels], items)
+    stages = make_stages(SKILLS, items[:-more])
+    for item in items[-more:]:
         stages = add_stage(stages, items=[*stages[-1].tasks.items, item])
     return stages
 

@@ -20,7 +20,7 @@ from skillstack.worlds.world import Limits
 
 DESCRIPTION = """Agents that learn skills in stages, call earlier skills by their names, and can always say their plan.
 
-Try: skillstack plan "stack blue" """
+Try: skillstack plan "stack blue", or skillstack --version"""
 
 
 @dataclass
@@ -153,8 +153,7 @@ def plan(args: Plan, console: Console) -> None:
     from skillstack.rollout.runner import Runner, RunnerConfig
     from skillstack.worlds.rooms import RoomsConfig
 
-    for path in (args.gif, args.svg, args.json):
-        _check_writable(path)
+    _check_results(args.gif, args.svg, args.json)
     world, player = cast(args.agent, RoomsConfig(big=args.room == "big"))
     instruction = Instruction.parse(args.instruction, player.vocabulary)
     runner = Runner(world, player, RunnerConfig(greedy=args.greedy), plans=True)
@@ -215,7 +214,8 @@ def _check_results(*paths: Path | None) -> None:
     """Refuse files that could not be written in the end, before long work begins."""
     given = [path for path in paths if path is not None]
     for path in given:
-        _check_writable(path)
+        if not path.parent.is_dir():
+            raise SkillstackError(f"{path} cannot be written, as there is no folder {path.parent}.")
         if path.is_dir():
             raise SkillstackError(f"{path} cannot be written, as it is a folder; give the name of a file.")
         if not os.access(path if path.exists() else path.parent, os.W_OK):
@@ -248,9 +248,12 @@ def grammar(args: ShowGrammar, console: Console) -> None:
     from skillstack.policies.agent import Agent
     from skillstack.policies.grammar_text import describe, describe_all, grammar_svg
 
+    _check_results(args.svg)
     agent = Agent.load(args.agent)
     level = agent.num_levels - 1 if args.level is None else args.level
     chosen = agent.grammars[level] if 0 <= level < agent.num_levels else None
+    if agent.num_levels == 1:
+        raise SkillstackError("This agent has its terminal level alone, which has no grammar.")
     if chosen is None:
         raise SkillstackError(
             f"Level {level} of this agent has no grammar; levels 1 to {agent.num_levels - 1} have one."
@@ -263,7 +266,6 @@ def grammar(args: ShowGrammar, console: Console) -> None:
     task = Instruction.parse(args.instruction, chosen.tasks.vocabulary)
     console.print(describe(chosen, task))
     if args.svg:
-        _check_writable(args.svg)
         args.svg.write_text(grammar_svg(chosen, task), encoding="utf-8")
         console.print(f"Wrote {args.svg}", highlight=False)
 
@@ -272,7 +274,7 @@ def bench(args: Bench, console: Console) -> None:
     import torch
     from rich.table import Table
 
-    from skillstack.bench import measure_runner, measure_world
+    from skillstack.bench import RATIO_GOAL, measure_first_frame, measure_runner, measure_world
 
     if args.seconds <= 0:
         raise SkillstackError(f"The seconds to measure must be more than 0, not {args.seconds:g}.")
@@ -286,13 +288,16 @@ def bench(args: Bench, console: Console) -> None:
         looks = "randomised" if randomise else "standard"
         table.add_row(f"{num_envs}", looks, f"{speed.steps_per_second:,.0f}", f"{speed.warm_up_seconds:.2f} s")
     console.print(table)
+    with console.status("importing from nothing"):
+        cold, warm = measure_first_frame()
+    console.print(f"From import to the first frame: {cold:.1f} s with an empty compiler cache, {warm:.1f} s after.")
     with console.status("playing games with a four-level agent"):
         results = [measure_runner(shared_encoder=shared, episodes=args.episodes) for shared in (True, False)]
     for result in results:
         encoder = "one encoder for all levels" if result.shared_encoder else "an encoder for each level"
         console.print(
             f"The runner, 64 games, 4 levels, {encoder}: {result.steps_per_second:,.0f} primitive steps a second, "
-            f"{result.ratio:.2f} of the speed of the bare forward passes.",
+            f"{result.ratio:.2f} of the speed of the bare forward passes; the goal is {RATIO_GOAL}.",
             highlight=False,
         )
         console.print("\n".join(result.timing.lines()), style="dim", highlight=False)
@@ -308,7 +313,7 @@ def _growth(episodes: int, console: Console) -> None:
     table = Table("levels", "items", "us a primitive step", "of the bare forward", title="How the cost grows")
     for levels, items in (*((levels, 6) for levels in range(1, 7)), *((4, items) for items in (12, 30, 60))):
         with console.status(f"playing with {levels} levels and {items} items"):
-            result = measure_runner(levels, items, episodes=episodes, runs=1)
+            result = measure_runner(levels, items, episodes=episodes)
         table.add_row(f"{levels}", f"{items}", f"{result.microseconds_per_step:,.0f}", f"{result.ratio:.2f}")
     console.print(table)
 
@@ -325,12 +330,20 @@ def check_world(args: CheckWorld, console: Console) -> None:
 
 
 def _find(place: str) -> Callable[[int], Any]:
+    """The function that a user names as "module:function"."""
     module, _, name = place.partition(":")
     sys.path.insert(0, str(Path.cwd()))  # worlds of one's own usually lie in the current folder
     try:
-        return getattr(import_module(module), name)  # type: ignore[no-any-return]
-    except (ImportError, AttributeError, ValueError) as error:
-        raise SkillstackError(f'There is no "{place}": say "module:function" ({error}).') from error
+        found: Any = getattr(import_module(module), name, None)
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise SkillstackError(f'"{module}" cannot be imported: {error}.') from error
+        raise SkillstackError(f'There is no module "{module}" here; say "module:function".') from error
+    except Exception as error:  # whatever a user's own module may raise
+        raise SkillstackError(f'"{module}" cannot be imported: {type(error).__name__}: {error}.') from error
+    if not callable(found):
+        raise SkillstackError(f'"{module}" has no function "{name}"; say "module:function".')
+    return found  # type: ignore[no-any-return]
 
 
 def train(args: Train, console: Console) -> None:
@@ -349,11 +362,6 @@ def train(args: Train, console: Console) -> None:
     if not args.dry_run:
         console.print(f"The run is in {path}.", highlight=False)
         run.begin(config, path, console, agent)
-
-
-def _check_writable(path: Path | None) -> None:
-    if path is not None and not path.parent.is_dir():
-        raise SkillstackError(f"{path} cannot be written, as there is no folder {path.parent}.")
 
 
 COMMANDS: dict[type, Callable[[Any, Console], None]] = {

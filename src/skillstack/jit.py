@@ -21,8 +21,9 @@ def drop_stale_caches(package: Path) -> None:
     Numba looks at the file of the compiled function alone, and would go on using what it compiled in from other files.
     """
     newest = max(source.stat().st_mtime for source in package.rglob("*.py"))
-    for index in package.rglob("__pycache__/*.nbi"):
-        with suppress(FileNotFoundError):  # another process may be at it, too
+    folders = [package, *([Path(numba.config.CACHE_DIR)] if numba.config.CACHE_DIR else [])]
+    for index in (index for folder in folders for index in folder.rglob("*.nbi")):
+        with suppress(OSError):  # another process may be at it, too, or the folder belongs to somebody else
             if index.stat().st_mtime < newest:
                 index.unlink()
 

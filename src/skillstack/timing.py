@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
 
+REST = "bookkeeping, rest"
+
 
 @dataclass
 class Timing:
@@ -30,7 +32,7 @@ class Timing:
         for part in self.parts.values():
             found += part.lines(indent + 1, whole)
         if self.parts:
-            label = "  " * (indent + 1) + "(rest)"
+            label = "  " * (indent + 1) + REST
             found.append(f"{label:<28}{self.rest:9.3f} s {100 * self.rest / whole:5.1f} %")
         return found
 

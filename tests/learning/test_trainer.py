@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -130,7 +131,7 @@ def test_the_terminal_policy_learns_by_either_method(method: str) -> None:
     assert metrics["updates"] > 0
 
 
-def test_epsilon_comes_down_in_a_line_and_the_terminal_policy_has_none() -> None:
+def test_epsilon_comes_down_in_a_line_and_the_terminal_policy_has_one_of_its_own() -> None:
     trainer = level_one(tiny(epsilon=0.1, epsilon_episodes=100))
     stage = trainer.stage
     found = []
@@ -138,6 +139,8 @@ def test_epsilon_comes_down_in_a_line_and_the_terminal_policy_has_none() -> None
         found.append(stage.epsilon)
     assert found == pytest.approx([0.1, 0.05, 0.0, 0.0])
     assert Trainer(TINY).stage.epsilon == 0.0
+    terminal = replace(TINY.terminal, epsilon=0.2)
+    assert Trainer(replace(TINY, terminal=terminal)).stage.epsilon == 0.2
 
 
 def test_updates_follow_the_number_of_episodes_not_of_games_at_once() -> None:

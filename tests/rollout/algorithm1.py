@@ -1,7 +1,8 @@
 """Algorithm 1 of the paper, transcribed as it stands: recursive, one game at a time, nothing batched.
 
-The runner is tested against this. It shares the player (which gives the plain policies' probabilities), the world and
-the random numbers with the runner, and nothing else: the grammar's equations and the drawing are written out here.
+The runner is tested against this. It shares the player (which gives the plain policies' probabilities), the world, the
+random numbers and the grammar's own q and rho with the runner, and nothing else: the equations that reshape policies by
+them, and the drawing, are written out here.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ class Game:
     drawn: int = 0
     log: list[tuple[Any, ...]] = field(default_factory=list)
     """(level, task, step, switch, instruction, action) of each decision, in order of time."""
+    chances: list[dict[str, Any]] = field(default_factory=list)
+    """Of each decision of the top level: the plain policies, and with what probability its choices were made."""
 
     def draws(self) -> np.ndarray:
         self.drawn += 1
@@ -40,12 +43,12 @@ class Game:
 
 
 def play(world: World, player: Player, config: RunnerConfig, top: int, task: tuple[int, int], seed: int) -> tuple:
-    """One game; returns its outcome, the top level's rewards, its steps, and the log of all decisions."""
+    """One game; returns its outcome, the top level's rewards, its steps, the log of all decisions, and the chances."""
     game = Game(world, player, config, top, seed)
     player.set_up(1)
     world.reset(in_world(game, task)[None], np.array([seed], dtype=np.uint64))
     outcome, rewards = run(game, top, task)
-    return outcome, rewards, game.steps, game.log
+    return outcome, rewards, game.steps, game.log, game.chances
 
 
 def run(game: Game, level: int, task: tuple[int, int]) -> tuple[str, list[float]]:
@@ -60,13 +63,17 @@ def run(game: Game, level: int, task: tuple[int, int]) -> tuple[str, list[float]
         proposal = game.player.propose(level, SLOT, np.array([task]))
         draws = game.draws()
         epsilon = game.config.epsilon if level == game.top else 0.0
-        action = pick(np.exp(proposal.log_action[0]), draws[2], draws[5], epsilon, game.config.greedy)
+        plain = np.exp(proposal.log_action[0].astype(float))
+        action = pick(plain, draws[2], draws[5], epsilon, game.config.greedy)
+        chances = {"mu_action": plain, "behaviour_action": chance(plain, action, epsilon, game.config.greedy)}
         refused = False
+        if level == game.top:
+            game.chances.append(chances)
         if level == 0:
             game.log.append((level, task, game.steps, None, None, action))
             execute(game, action)
         else:
-            switch, instruction = decide(game, level, task, previous, proposal, draws, epsilon)
+            switch, instruction = decide(game, level, task, previous, proposal, draws, epsilon, chances)
             game.log.append((level, task, game.steps, switch, instruction, action))
             if grammar:
                 previous = (
@@ -91,11 +98,14 @@ def run(game: Game, level: int, task: tuple[int, int]) -> tuple[str, list[float]
             return "limit", rewards
 
 
-def decide(game: Game, level: int, task: Any, previous: Any, proposal: Any, draws: Any, epsilon: float) -> tuple:
+def decide(
+    game: Game, level: int, task: Any, previous: Any, proposal: Any, draws: Any, epsilon: float, chances: dict
+) -> tuple:
     """e_t and g'_t as in section 3.3, in plain probabilities."""
     switch_policy = np.exp(proposal.log_switch[0].astype(float))
     skill, item = np.exp(proposal.log_skill[0].astype(float)), np.exp(proposal.log_item[0].astype(float))
     instruction_policy = np.outer(skill, item).ravel()
+    chances.update(mu_switch=switch_policy, mu_skill=skill, mu_item=item)
     grammar = game.player.grammars[level]
     if grammar and game.config.grammar:
         prior = grammar.prior(np.array([task]), np.array([previous]))
@@ -104,6 +114,9 @@ def decide(game: Game, level: int, task: Any, previous: Any, proposal: Any, draw
     switch = pick(switch_policy, draws[0], draws[3], epsilon, game.config.greedy)
     number = pick(instruction_policy, draws[1], draws[4], epsilon, game.config.greedy)
     assert switch in (CALL, ACT)
+    greedy = game.config.greedy
+    chances["behaviour_switch"] = chance(switch_policy, switch, epsilon, greedy)
+    chances["behaviour_instruction"] = chance(instruction_policy, number, epsilon, greedy)
     return switch, (number // len(item), number % len(item))
 
 
@@ -125,6 +138,12 @@ def pick(probabilities: np.ndarray, unit: float, coin: float, epsilon: float, gr
         if mark < 0:
             return number
     return len(probabilities) - 1
+
+
+def chance(probabilities: np.ndarray, choice: int, epsilon: float, greedy: bool) -> float:
+    """With what probability `pick` makes this choice."""
+    alone = float(choice == np.argmax(probabilities)) if greedy else float(probabilities[choice])
+    return (1 - epsilon) * alone + epsilon / len(probabilities)
 
 
 def execute(game: Game, action: int) -> None:

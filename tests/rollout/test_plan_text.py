@@ -115,7 +115,7 @@ class TestTree:
         decision.odds = {"switch": switch, "instruction": instruction, "action": Odds({"pick up": 1.0})}
         plan = tree(run(1, "get blue", decision))
         rows = [row.strip("│├└─ ") for row in printed(plan, probabilities=True).splitlines()]
-        assert rows[1] == "probabilities: policy / grammar / both as drawn from"
+        assert rows[1] == "probabilities: policy / grammar / both together"
         assert rows[3] == "switch      call 0.50 / 0.90 / 0.90, act 0.50 / 0.10 / 0.10"
         assert rows[4] == "instruction find blue 0.28, find red 0.70"
         assert "switch" not in printed(plan)

@@ -16,7 +16,7 @@ from skillstack.policies.grammar import CALL
 from skillstack.rollout.episode import Episode
 from skillstack.rollout.plan import PlanRun
 from skillstack.rollout.player import AgentPlayer, Player, RandomPlayer
-from skillstack.rollout.runner import Runner, RunnerConfig
+from skillstack.rollout.runner import Assignment, Runner, RunnerConfig
 from skillstack.worlds.rooms import RoomsConfig, RoomsWorld
 from skillstack.worlds.world import Limits, World
 
@@ -87,13 +87,17 @@ def test_it_decides_as_algorithm_1_does(
     episodes = Runner(batched, make_player(agent), config, plans=True).play(games, range(count), level)
     for number, episode in enumerate(episodes):
         task = tuple(agent.vocabulary.encode(games[number]).tolist())
-        outcome, rewards, steps, log = play(single, player, config, level, task, number)
+        outcome, rewards, steps, log, chances = play(single, player, config, level, task, number)
         assert episode.plan is not None
         assert decisions_of(episode.plan.root, []) == logged(player, single, log)
         assert (episode.outcome, episode.steps) == (outcome, steps)
         assert episode.rewards.tolist() == rewards
         assert [decision.reward for decision in episode.plan.root.decisions] == rewards
         assert episode.decisions.action.tolist() == [entry[5] for entry in log if entry[0] == level]
+        for row, expected in enumerate(chances):
+            recorded = episode.decisions.row(row)
+            for name, value in expected.items():
+                np.testing.assert_allclose(recorded[name], value, atol=1e-5)
 
 
 def test_plans_of_untrained_agents_do_get_deep_in_the_comparison() -> None:
@@ -174,7 +178,7 @@ def test_epsilon_one_draws_the_top_level_evenly_and_leaves_the_others_alone() ->
     assert np.bincount(actions, minlength=8).min() > 0.5 * len(actions) / 8
     lower = [run for episode in episodes if episode.plan for run in episode.plan.root.runs() if run.level == 2]
     for decision in (decision for run in lower for decision in run.decisions):
-        odds = decision.odds["switch"].drawn
+        odds = decision.odds["switch"].reshaped
         assert odds is not None
         likelier = "call" if odds["call"] >= odds["act"] else "act"
         assert (decision.utterance is not None) == (likelier == "call")
@@ -265,6 +269,16 @@ def test_with_a_shared_encoder_a_frame_is_encoded_once_whatever_the_depth(monkey
     monkeypatch.setattr(world, "observe", lambda games: (observed.append(len(games)), observe(games))[1])
     Runner(world, AgentPlayer(agent)).play(agent.vocabulary.tasks[:8], range(8))
     assert encoded == observed
+
+
+def test_a_stream_left_before_its_end_leaves_no_games_behind() -> None:
+    world = RoomsWorld(RoomsConfig(**TINY), num_games=4)
+    runner = Runner(world, RandomPlayer(make_stages("find"), 8))
+    task = np.array([0, 0])
+    stream = runner.stream(Assignment(task, seed) for seed in range(10))
+    next(stream)
+    stream.close()
+    assert [(number, episode.seed) for number, episode in runner.stream([Assignment(task, 100)])] == [(0, 100)]
 
 
 def test_unknown_levels_and_probabilities_are_refused() -> None:

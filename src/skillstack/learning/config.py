@@ -79,6 +79,8 @@ class TerminalConfig:
     """PPO with hindsight, which learns it best, or the same off-policy A2C as the levels above."""
     episodes: int = 60_000
     """The most episodes of stage 0."""
+    epsilon: float = 0.0
+    """How often its actions are made at random while it learns."""
     target: float = 0.98
     """Stage 0 ends when this share of the last episodes of its tasks was achieved."""
 

@@ -200,7 +200,7 @@ class PPOLearner(LevelLearner):
         """One step on some of the fresh episodes."""
         config = self.config
         with self.timer("batch"):
-            fresh = Replay(2**30, config.gamma)
+            fresh = Replay(2**30, config.gamma, behaviour=True)
             for episode in episodes:
                 fresh.add(episode)
                 if config.hindsight:

@@ -49,8 +49,8 @@ def final_returns(rewards: Tensor, lengths: Tensor, gamma: float) -> tuple[Tenso
 
     The return is the sum over tau of gamma^tau * r_{t+tau}, which is the last reward, discounted.
 
-    >>> final_returns(torch.tensor([1.0, -0.5]), torch.tensor([3, 1]), 0.5)[1].tolist()
-    [[0.25, -0.5], [0.5, 0.0], [1.0, 0.0]]
+    >>> final_returns(torch.tensor([1.0, 1.0]), torch.tensor([3, 1]), 0.5)[1].tolist()
+    [[0.25, 1.0], [0.5, 0.0], [1.0, 0.0]]
     """
     left = lengths - 1 - torch.arange(int(lengths.max())).unsqueeze(1)  # (t, n), decisions still to come
     mask = (left >= 0).float()

@@ -26,7 +26,7 @@ from skillstack.policies.agent import Agent
 from skillstack.rollout.casting import check_fits
 
 SECONDS_PER_EPISODE = {"terminal": 0.03, "frozen": 0.03, "own": 0.12}
-"""Measured on two cores; see docs/decisions.md."""
+"""Seen in single runs on one busy core; only for the estimate of a dry run."""
 
 
 def begin(config: TrainConfig, path: Path, console: Console, agent: Agent | None = None) -> bool:
@@ -85,7 +85,7 @@ def describe(config: TrainConfig, agent: Agent | None) -> str:
     seconds = sum(_expected_seconds(config, bool(stage.base)) for stage in stages)
     lines.append(
         f"{config.games} games at once, {config.num_threads} threads, seed {config.seed}. At most some "
-        f"{seconds / 60:.0f} minutes, by what such stages took on two cores."
+        f"{seconds / 60:.0f} minutes, by what such stages took before."
     )
     return "\n".join(lines)
 

@@ -77,10 +77,12 @@ class StageTrainer:
 
     @property
     def epsilon(self) -> float:
-        """Comes down from its first value to 0 in a line; the terminal policy explores by its own randomness."""
+        """Above the terminal policy it comes down from its first value to 0 in a line."""
+        if self.terminal:
+            return self.config.terminal.epsilon
         settings = self.config.level
         left = 1.0 - self.episodes / max(settings.epsilon_episodes, 1)
-        return 0.0 if self.terminal else settings.epsilon * max(left, 0.0)
+        return settings.epsilon * max(left, 0.0)
 
     @property
     def finished(self) -> bool:

@@ -39,8 +39,8 @@ class Odds:
     """The network alone."""
     grammar: Chances | None = None
     """The grammar alone: for instructions they sum to its share of calls. None where no grammar has a say."""
-    drawn: Chances | None = None
-    """Both together, as drawn from; None where that is the policy alone."""
+    reshaped: Chances | None = None
+    """Both together, before epsilon and greed; None where that is the policy alone."""
 
 
 @dataclass
@@ -93,6 +93,8 @@ class PlanTree:
     world: str
     seed: int
     root: PlanRun
+    settings: dict[str, Any] = field(default_factory=dict)
+    """How it was played: the step limits and other settings of the runner, and those of the world where it tells."""
 
     @property
     def success(self) -> bool:
@@ -112,6 +114,7 @@ class PlanTree:
             "format_version": FORMAT_VERSION,
             "world": self.world,
             "seed": self.seed,
+            "settings": self.settings,
             "success": self.success,
             "steps": self.steps,
             "root": _run_to_json(self.root),
@@ -127,7 +130,8 @@ class PlanTree:
                 f"This plan has format version {data.get('format_version')}; this Skillstack reads {FORMAT_VERSION}."
             )
         try:
-            return PlanTree(str(data["world"]), int(data["seed"]), _run_from_json(data["root"]))
+            root, settings = _run_from_json(data["root"]), dict(data["settings"])
+            return PlanTree(str(data["world"]), int(data["seed"]), root, settings)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise SkillstackError(f"This plan is damaged: {error!r}.") from error
 
@@ -163,7 +167,7 @@ def _decision_to_json(decision: PlanDecision) -> dict[str, Any]:
         "run": None if decision.run is None else _run_to_json(decision.run),
         "reward": decision.reward,
         "odds": {
-            name: {"policy": odds.policy, "grammar": odds.grammar, "drawn": odds.drawn}
+            name: {"policy": odds.policy, "grammar": odds.grammar, "reshaped": odds.reshaped}
             for name, odds in decision.odds.items()
         },
     }
@@ -191,5 +195,5 @@ def _decision_from_json(data: Mapping[str, Any]) -> PlanDecision:
         utterance=None if data["utterance"] is None else Instruction(*data["utterance"].split()),
         run=None if data["run"] is None else _run_from_json(data["run"]),
         reward=float(data["reward"]),
-        odds={name: Odds(odds["policy"], odds["grammar"], odds["drawn"]) for name, odds in data["odds"].items()},
+        odds={name: Odds(odds["policy"], odds["grammar"], odds["reshaped"]) for name, odds in data["odds"].items()},
     )

@@ -95,7 +95,7 @@ def plan_tree_renderable(tree: PlanTree, probabilities: bool = False) -> Tree:
     """The plan as a tree that rich prints in colour; `probabilities` adds the odds behind each decision."""
     label = _run_label(tree.root)
     if probabilities:
-        label.append("\nprobabilities: policy / grammar / both as drawn from", style="dim")
+        label.append("\nprobabilities: policy / grammar / both together", style="dim")
     root = Tree(label, guide_style="dim")
     _grow(root, tree.root, probabilities)
     return root
@@ -176,13 +176,15 @@ def _append_odds(label: Text, decision: PlanDecision) -> None:
 
 
 def _odds_words(odds: Odds, chosen: str) -> str:
-    drawn = odds.policy if odds.drawn is None else odds.drawn
-    others = sorted((word for word in drawn if word != chosen and drawn[word] >= LIKELY), key=lambda word: -drawn[word])
+    reshaped = odds.policy if odds.reshaped is None else odds.reshaped
+    others = sorted(
+        (word for word in reshaped if word != chosen and reshaped[word] >= LIKELY), key=lambda word: -reshaped[word]
+    )
     return ", ".join(f"{word} {_three(odds, word)}" for word in [chosen, *others][:MOST_CHOICES])
 
 
 def _three(odds: Odds, word: str) -> str:
-    sources = (odds.policy, odds.grammar, odds.drawn)
-    if odds.grammar is None and odds.drawn is None:
+    sources = (odds.policy, odds.grammar, odds.reshaped)
+    if odds.grammar is None and odds.reshaped is None:
         return f"{odds.policy.get(word, 0.0):.2f}"
     return " / ".join("-" if chances is None else f"{chances.get(word, 0.0):.2f}" for chances in sources)

@@ -21,8 +21,9 @@ SWITCH_WORDS = ("call", "act")
 class PlanRecorder:
     """The plans of the games under way."""
 
-    def __init__(self, world: World, player: Player, top: int) -> None:
-        self._world, self._player, self._top = world, player, top
+    def __init__(self, world: World, player: Player, top: int, settings: dict[str, Any]) -> None:
+        """`settings` are written into every plan."""
+        self._world, self._player, self._top, self._settings = world, player, top, settings
         self._open: list[dict[int, PlanRun]] = [{} for _ in range(world.num_games)]  # by slot, then level
         self._seeds = [0] * world.num_games
 
@@ -65,7 +66,7 @@ class PlanRecorder:
         run.outcome, run.last_step = outcome, step
 
     def tree(self, slot: int) -> PlanTree:
-        return PlanTree(self._world.description.name, self._seeds[slot], self._open[slot][self._top])
+        return PlanTree(self._world.description.name, self._seeds[slot], self._open[slot][self._top], self._settings)
 
     def _odds(
         self, level: int, choices: Choices, grammar: Grammar | None, tasks: TaskArray, previous: IntArray
@@ -80,19 +81,19 @@ class PlanRecorder:
         switch = _named(SWITCH_WORDS, np.exp(proposal.log_switch))
         instruction = _named(instruction_words, np.exp(joint(proposal.log_skill, proposal.log_item)))
         none: list[Any] = [None] * len(actions)
-        switch_prior, switch_drawn, instruction_prior, instruction_drawn = none, none, none, none
+        switch_prior, switch_reshaped, instruction_prior, instruction_reshaped = none, none, none, none
         if grammar is not None and choices.log_switch is not None and choices.log_instruction is not None:
             prior = grammar.prior(tasks, previous)
-            switch_prior, switch_drawn = (
+            switch_prior, switch_reshaped = (
                 _named(SWITCH_WORDS, prior.switch),
                 _named(SWITCH_WORDS, np.exp(choices.log_switch)),
             )
             instruction_prior = _named(instruction_words, prior.instruction)
-            instruction_drawn = _named(instruction_words, np.exp(choices.log_instruction))
+            instruction_reshaped = _named(instruction_words, np.exp(choices.log_instruction))
         return [
             {
-                "switch": Odds(switch[row], switch_prior[row], switch_drawn[row]),
-                "instruction": Odds(instruction[row], instruction_prior[row], instruction_drawn[row]),
+                "switch": Odds(switch[row], switch_prior[row], switch_reshaped[row]),
+                "instruction": Odds(instruction[row], instruction_prior[row], instruction_reshaped[row]),
                 "action": Odds(actions[row]),
             }
             for row in range(len(actions))

@@ -8,10 +8,11 @@ executed, and its caller looks at its own goal.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +27,7 @@ from skillstack.rollout.plan import ACHIEVED, CUT_OFF, LIMIT, REFUSED
 from skillstack.rollout.player import Floats, Player
 from skillstack.rollout.recorder import PlanRecorder
 from skillstack.timing import Timer
-from skillstack.worlds.world import BoolArray, IntArray, Limits, SnapshotWorld, World
+from skillstack.worlds.world import BoolArray, IntArray, Limits, SnapshotWorld, World, check_seeds
 
 _PLACES = np.arange(DRAWS, dtype=np.uint64)
 
@@ -51,7 +52,10 @@ class RunnerConfig:
 
 @dataclass(frozen=True)
 class Assignment:
-    """A game to play. With the same weights it comes out the same, whichever games are played beside it."""
+    """A game to play. With the same weights it comes out the same, whichever games are played beside it.
+
+    Networks round differently for batches of different sizes, so that about one drawn choice in a million may differ.
+    """
 
     task: TaskArray
     """(2,): word numbers of the player's vocabulary."""
@@ -73,7 +77,7 @@ class Runner:
     ) -> None:
         """`plans` records a plan tree of each game, `hindsight` which other tasks it achieved on the way.
 
-        `timer` collects where the time goes.
+        `timer` collects the time of network and world; the rest of the time around them is bookkeeping.
         """
         self.world, self.player = world, player
         self.config = config or RunnerConfig()
@@ -102,6 +106,7 @@ class Runner:
     ) -> list[Episode]:
         """Play one game for each task and seed, as many at once as the world holds; episodes in the same order."""
         codes = self.player.vocabulary.encode(tasks)
+        check_seeds(seeds, len(codes))
         games = [Assignment(task, int(seed)) for task, seed in zip(codes, seeds, strict=True)]
         episodes = dict(self.stream(games, level, epsilon))
         return [episodes[number] for number in range(len(games))]
@@ -115,7 +120,10 @@ class Runner:
             raise SkillstackError(f"The player has levels 0 to {len(self.player.stages) - 1}, not {self._top}.")
         config = self.config if epsilon is None else replace(self.config, epsilon=epsilon)
         self._exploration = Exploration(config.greedy, config.epsilon)
-        self._recorder = PlanRecorder(self.world, self.player, self._top) if self._plans else None
+        self._recorder = (
+            PlanRecorder(self.world, self.player, self._top, self._settings(config)) if self._plans else None
+        )
+        self._assignments = [None] * self.world.num_games  # an earlier stream may have been left before its end
         queue = enumerate(assignments)
         self._begin_games(np.arange(self.world.num_games), queue)
         while any(entry is not None for entry in self._assignments):
@@ -124,20 +132,25 @@ class Runner:
             self._begin_games(np.array([slot for slot, _ in ended], dtype=np.int64), queue)
             yield from finished
 
+    def _settings(self, config: RunnerConfig) -> dict[str, Any]:
+        """How games are played, as JSON has it; the world's settings where it tells them in a dataclass."""
+        world = getattr(self.world, "config", None)
+        settings = {"runner": asdict(config), "world": asdict(world) if is_dataclass(world) else None}
+        return cast(dict[str, Any], json.loads(json.dumps(settings)))
+
     def _begin_games(self, slots: IntArray, queue: Iterator[tuple[int, Assignment]]) -> None:
         new = list(islice(queue, len(slots)))
         slots = slots[: len(new)]
         if not new:
             return
-        with self.timer("bookkeeping"):
-            for slot, (number, assignment) in zip(slots.tolist(), new, strict=True):
-                self._assignments[slot] = (number, assignment)
-                self._kept[slot] = []
-            tasks = np.stack([assignment.task for _, assignment in new])
-            seeds = np.array([assignment.seed for _, assignment in new], dtype=np.uint64)
-            self._seeds[slots] = mix(seeds, 1)
-            for counter in (self._draws, self._steps, self._calls, self._refusals):
-                counter[slots] = 0
+        for slot, (number, assignment) in zip(slots.tolist(), new, strict=True):
+            self._assignments[slot] = (number, assignment)
+            self._kept[slot] = []
+        tasks = np.stack([assignment.task for _, assignment in new])
+        seeds = np.array([assignment.seed for _, assignment in new], dtype=np.uint64)
+        self._seeds[slots] = mix(seeds, 1)
+        for counter in (self._draws, self._steps, self._calls, self._refusals):
+            counter[slots] = 0
         with self.timer("world"):
             self.world.reset(self._in_world(tasks), seeds, slots)
         if self._recorder:
@@ -185,20 +198,19 @@ class Runner:
         tasks = self._tasks[slots, level]
         with self.timer("network"):
             proposal = self.player.propose(level, slots, tasks)
-        with self.timer("bookkeeping"):
-            grammar = self.player.grammars[level] if self.config.grammar else None
-            draws = uniforms(self._seeds[slots][:, None], self._draws[slots][:, None] * np.uint64(DRAWS) + _PLACES)
-            exploration = self._exploration if level == self._top else self._exploration._replace(epsilon=0.0)
-            choices = choose(proposal, grammar, tasks, self._previous[slots, level], draws, exploration)
-            self._draws[slots] += np.uint64(1)
-            self._decisions[slots, level] += 1
-            if level == self._top:
-                self._keep(slots, choices)
-            if self._recorder:
-                self._recorder.decide(level, slots, choices, grammar, tasks, self._previous[slots, level], self._steps)
-            calling = choices.switch == CALL if choices.switch is not None else np.zeros(len(slots), dtype=np.bool_)
-            acting = slots[~calling]
-            actions[acting] = choices.action[~calling]
+        grammar = self.player.grammars[level] if self.config.grammar else None
+        draws = uniforms(self._seeds[slots][:, None], self._draws[slots][:, None] * np.uint64(DRAWS) + _PLACES)
+        exploration = self._exploration if level == self._top else self._exploration._replace(epsilon=0.0)
+        choices = choose(proposal, grammar, tasks, self._previous[slots, level], draws, exploration)
+        self._draws[slots] += np.uint64(1)
+        self._decisions[slots, level] += 1
+        if level == self._top:
+            self._keep(slots, choices)
+        if self._recorder:
+            self._recorder.decide(level, slots, choices, grammar, tasks, self._previous[slots, level], self._steps)
+        calling = choices.switch == CALL if choices.switch is not None else np.zeros(len(slots), dtype=np.bool_)
+        acting = slots[~calling]
+        actions[acting] = choices.action[~calling]
         if calling.any():
             assert choices.instruction is not None
             self._call(level, slots[calling], choices.instruction[calling], refused)
@@ -287,26 +299,25 @@ class Runner:
         assert entry is not None, "only games under way end"
         number, assignment = entry
         self._assignments[slot] = None
-        with self.timer("bookkeeping"):
-            decisions = _gather(self._kept[slot])
-            rewards = np.zeros(len(decisions), dtype=np.float32)
-            done = np.zeros(len(decisions), dtype=np.bool_)
-            rewards[-1] = self.world.rewards.of(np.array(outcome == ACHIEVED), np.array(outcome == REFUSED))
-            done[-1] = True
-            episode = Episode(
-                level=self._top,
-                task=assignment.task,
-                seed=assignment.seed,
-                decisions=decisions,
-                rewards=rewards,
-                done=done,
-                outcome=outcome,
-                steps=int(self._steps[slot]),
-                calls=int(self._calls[slot]),
-                refusals=int(self._refusals[slot]),
-                reached=np.stack(self._reached[slot]) if self._hindsight else None,
-                plan=self._recorder.tree(slot) if self._recorder else None,
-            )
+        decisions = _gather(self._kept[slot])
+        rewards = np.zeros(len(decisions), dtype=np.float32)
+        done = np.zeros(len(decisions), dtype=np.bool_)
+        rewards[-1] = self.world.rewards.of(np.array(outcome == ACHIEVED), np.array(outcome == REFUSED))
+        done[-1] = True
+        episode = Episode(
+            level=self._top,
+            task=assignment.task,
+            seed=assignment.seed,
+            decisions=decisions,
+            rewards=rewards,
+            done=done,
+            outcome=outcome,
+            steps=int(self._steps[slot]),
+            calls=int(self._calls[slot]),
+            refusals=int(self._refusals[slot]),
+            reached=np.stack(self._reached[slot]) if self._hindsight else None,
+            plan=self._recorder.tree(slot) if self._recorder else None,
+        )
         return number, episode
 
     def _in_world(self, tasks: TaskArray) -> TaskArray:

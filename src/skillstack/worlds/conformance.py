@@ -22,14 +22,21 @@ MakeWorld = Callable[[int], World]
 
 def check_world(make: MakeWorld, games: int = 8, steps: int = 40) -> list[str]:
     """Play at random and return what does not fulfil the contract, a sentence each; an empty list if all is well."""
-    missing = _missing_parts(make(games))
+    try:
+        world = make(games)
+    except Exception as error:  # whatever a user's own world may raise
+        raise SkillstackError(
+            f"A world of {games} games could not be made ({type(error).__name__}: {error}); the function must take the "
+            "number of games and return a world."
+        ) from error
+    missing = _missing_parts(world)
     if missing:
         return missing
     checks = (_check_description, _check_shapes, _check_starts, _check_batching, _check_subsets, _check_refusals)
     problems: list[str] = []
     for check in checks:
         problems += _guarded(check, make, games, steps)
-    if not problems and isinstance(make(1), SnapshotWorld):
+    if not problems and isinstance(world, SnapshotWorld):
         problems += _guarded(_check_snapshots, make, games, steps)
     return problems
 
@@ -146,7 +153,8 @@ def _check_refusals(make: MakeWorld, games: int, steps: int) -> Iterator[str]:
     world.reset(tasks, _seeds(games))
     wrong: dict[str, Callable[[], Any]] = {
         "an action that does not exist": lambda: world.step(np.full(games, len(world.description.actions))),
-        "too few actions": lambda: world.step(np.zeros(games + 1, dtype=np.int64)),
+        "too few actions": lambda: world.step(np.zeros(games - 1, dtype=np.int64)),
+        "too many actions": lambda: world.step(np.zeros(games + 1, dtype=np.int64)),
         "a task that does not exist": lambda: world.achieved(np.full((games, 2), 10_000)),
     }
     for what, call in wrong.items():

@@ -8,7 +8,7 @@ import numpy as np
 
 from skillstack.instructions import DEFAULT_VOCABULARY, Instruction
 from skillstack.worlds.rooms import ACTIONS, RoomsConfig, RoomsWorld
-from skillstack.worlds.rooms.layout import ITEM, NOTHING, state_dtype
+from skillstack.worlds.rooms.layout import ITEM, NOTHING, make_state
 from skillstack.worlds.rooms.looks import Looks, make_materials, paint_looks
 
 ALL_TASKS = DEFAULT_VOCABULARY.encode(DEFAULT_VOCABULARY.tasks)  # (24, 2)
@@ -54,18 +54,8 @@ def scene(
     config: RoomsConfig = STANDARD,
 ) -> RoomsWorld:
     """A world of one game with the agent (x, z, facing) and stacks by cell, written from the floor up: "red blue"."""
-    state = np.zeros(1, dtype=state_dtype(config.slots))
-    hand = NOTHING if held is None else config.items.index(held)
-    state["agent"] = [*agent, hand, NOTHING, NOTHING]
-    state["room"] = config.rooms[room]
-    state["blocks"][..., ITEM] = NOTHING
-    slot = 0
-    for (x, z), stack in (blocks or {}).items():
-        for y, colour in enumerate(stack.split()):
-            state["blocks"][0, slot] = [config.items.index(colour), x, z, y]
-            slot += 1
     world = world_of(config)
-    world.restore(state)
+    world.restore(make_state(config, agent, blocks or {}, held, room))
     return world
 
 

@@ -3,8 +3,8 @@ import pytest
 from rooms_helpers import ALL_TASKS, STANDARD, cycled, is_achieved, scene, start, tasks, world_of
 
 from skillstack import SkillstackError
-from skillstack.worlds.rooms import ACTIONS, RoomsConfig
-from skillstack.worlds.rooms.layout import EAST, NORTH, State
+from skillstack.worlds.rooms import ACTIONS, RoomsConfig, RoomsWorld
+from skillstack.worlds.rooms.layout import EAST, HELD, KEPT, NORTH, State
 from skillstack.worlds.rooms.oracle import shortest_path, shortest_paths
 
 TWO_ITEMS = np.array([(skill, item) for skill in range(4) for item in range(2)])  # (8, 2)
@@ -16,13 +16,15 @@ def tiny(width: int, depth: int, blocks: int) -> RoomsConfig:
     return RoomsConfig(width, depth, min_blocks=blocks, max_blocks=blocks, items=("red", "blue"), image_size=16)
 
 
-# Rooms so small that everything that can happen in a game can be listed, and what stands in them.
+# Rooms so small that everything that can happen in a game can be listed, what stands in them, and what is in the hand
+# and to be kept there.
 TINY = {
-    "3 x 3, red and red": (tiny(3, 3, 2), {(0, 0): "red", (2, 1): "red"}),
-    "3 x 3, red and blue": (tiny(3, 3, 2), {(0, 0): "red", (2, 1): "blue"}),
-    "4 x 2, red and red": (tiny(4, 2, 2), {(0, 0): "red", (3, 1): "red"}),
-    "3 x 3, red, red and blue": (tiny(3, 3, 3), {(0, 0): "red", (2, 1): "red", (0, 2): "blue"}),
-    "5 x 3, red and red": (tiny(5, 3, 2), {(0, 0): "red", (4, 1): "red"}),
+    "3 x 3, red and red": (tiny(3, 3, 2), {(0, 0): "red", (2, 1): "red"}, None),
+    "3 x 3, red and blue": (tiny(3, 3, 2), {(0, 0): "red", (2, 1): "blue"}, None),
+    "4 x 2, red and red": (tiny(4, 2, 2), {(0, 0): "red", (3, 1): "red"}, None),
+    "3 x 3, red, red and blue": (tiny(3, 3, 3), {(0, 0): "red", (2, 1): "red", (0, 2): "blue"}, None),
+    "5 x 3, red and red": (tiny(5, 3, 2), {(0, 0): "red", (4, 1): "red"}, None),
+    "3 x 3, red and blue, red kept": (tiny(3, 3, 3), {(0, 0): "red", (2, 1): "blue"}, "red"),
 }
 
 
@@ -75,10 +77,12 @@ def distances(config: RoomsConfig, states: State, successors: np.ndarray) -> np.
 
 
 @pytest.mark.parametrize("big", [False, True], ids=["small", "big"])
-def test_it_solves_10000_games_of_all_tasks(big: bool) -> None:
-    count = 10_000
-    world = world_of(RoomsConfig(big=big, image_size=16), count)
-    own = cycled(ALL_TASKS, count)
+@pytest.mark.parametrize("skill", range(4))
+def test_it_solves_10000_games_of_every_task(big: bool, skill: int) -> None:
+    own = np.repeat(ALL_TASKS[ALL_TASKS[:, 0] == skill], 10_000, axis=0)
+    count = len(own)
+    assert count == 60_000
+    world = RoomsWorld(RoomsConfig(big=big, image_size=16), count)
     world.reset(own, 1000 + np.arange(count))
     paths = shortest_paths(world.state, own)
     lengths = np.array([len(path) for path in paths])
@@ -90,9 +94,13 @@ def test_it_solves_10000_games_of_all_tasks(big: bool) -> None:
         np.testing.assert_array_equal(done, lengths[games] == step + 1)
 
 
-@pytest.mark.parametrize(("config", "blocks"), TINY.values(), ids=TINY.keys())
-def test_its_ways_are_as_short_as_brute_force_finds(config: RoomsConfig, blocks: dict[tuple[int, int], str]) -> None:
-    states, successors = explore(config, scene((1, 1, NORTH), blocks, config=config).snapshot())
+@pytest.mark.parametrize(("config", "blocks", "kept"), TINY.values(), ids=TINY.keys())
+def test_its_ways_are_as_short_as_brute_force_finds(
+    config: RoomsConfig, blocks: dict[tuple[int, int], str], kept: str | None
+) -> None:
+    begin = scene((1, 1, NORTH), blocks, kept, config=config).snapshot()
+    begin["agent"][:, KEPT] = begin["agent"][:, HELD]
+    states, successors = explore(config, begin)
     steps = distances(config, states, successors)
     walked = distances(config, states, successors[:, :WALKING])
     chosen = np.random.default_rng(0).choice(len(states), 600)

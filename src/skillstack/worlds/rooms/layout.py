@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -152,6 +153,29 @@ def make_states(count: int, slots: int) -> State:
     Numba takes arrays of a single row for another type, and would compile everything once more for a single game.
     """
     return np.zeros(max(count, 2), dtype=state_dtype(slots))
+
+
+def make_state(
+    config: RoomsConfig,
+    agent: tuple[int, int, int],
+    stacks: Mapping[tuple[int, int], str],
+    held: str | None = None,
+    room: int = 0,
+    look: int = 0,
+) -> State:
+    """One game's state by hand: the agent's x, z and facing, and stacks by cell, from the floor up: "red blue"."""
+    state = np.zeros(1, dtype=state_dtype(config.slots))
+    state["look"], state["room"] = look, config.rooms[room]
+    state["agent"] = NOTHING
+    state["agent"][0, :HELD] = agent
+    state["agent"][0, HELD] = NOTHING if held is None else config.items.index(held)
+    state["blocks"][..., ITEM] = NOTHING
+    blocks = [
+        (config.items.index(word), *cell, y) for cell, stack in stacks.items() for y, word in enumerate(stack.split())
+    ]
+    if blocks:
+        state["blocks"][0, : len(blocks)] = blocks
+    return state
 
 
 @jit
