@@ -120,9 +120,9 @@ class Runner:
             raise SkillstackError(f"The player has levels 0 to {len(self.player.stages) - 1}, not {self._top}.")
         config = self.config if epsilon is None else replace(self.config, epsilon=epsilon)
         self._exploration = Exploration(config.greedy, config.epsilon)
-        self._recorder = (
-            PlanRecorder(self.world, self.player, self._top, self._settings(config)) if self._plans else None
-        )
+        self._recorder = None
+        if self._plans:
+            self._recorder = PlanRecorder(self.world, self.player, self._top, self._settings(config))
         self._assignments = [None] * self.world.num_games  # an earlier stream may have been left before its end
         queue = enumerate(assignments)
         self._begin_games(np.arange(self.world.num_games), queue)
@@ -135,7 +135,10 @@ class Runner:
     def _settings(self, config: RunnerConfig) -> dict[str, Any]:
         """How games are played, as JSON has it; the world's settings where it tells them in a dataclass."""
         world = getattr(self.world, "config", None)
-        settings = {"runner": asdict(config), "world": asdict(world) if is_dataclass(world) else None}
+        settings = {
+            "runner": asdict(config),
+            "world": asdict(world) if is_dataclass(world) and not isinstance(world, type) else None,
+        }
         return cast(dict[str, Any], json.loads(json.dumps(settings)))
 
     def _begin_games(self, slots: IntArray, queue: Iterator[tuple[int, Assignment]]) -> None:
