@@ -193,9 +193,8 @@ HOLDER = """
 import os, sys, time
 from skillstack.learning.run_folder import RunFolder
 run = RunFolder.open(sys.argv[1])
-worker = os.fork()
-if worker:
-    print(worker, flush=True)
+if os.fork() == 0:
+    print(os.getpid(), flush=True)  # by the worker, which has begun then
 time.sleep(60)
 """
 
