@@ -161,13 +161,6 @@ def test_a_loss_that_is_not_finite_stops_learning_and_names_the_term() -> None:
     assert not moved(before, weights(learner.policy.trunk))
 
 
-def run_turns(trainer: Trainer, count: int) -> None:
-    turns = trainer.turns()
-    taken = 0
-    while taken < count:
-        taken += next(turns)["event"] == "turn"
-
-
 def packed(trainer: Trainer) -> dict[str, bytes]:
     return pack(trainer.state())
 

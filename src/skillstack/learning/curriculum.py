@@ -39,11 +39,6 @@ class Curriculum:
         recent = self._recent[str(task)]
         return len(recent) == self.window and sum(recent) / self.window > self.threshold
 
-    def mean(self, skill: str) -> float | None:
-        """The mean reward of a skill over its tasks' last episodes; None before the first."""
-        rewards = [reward for task in self.stage.tasks if task.skill == skill for reward in self._recent[str(task)]]
-        return sum(rewards) / len(rewards) if rewards else None
-
     def success(self, skill: str) -> float | None:
         """The share of successes of a skill over its tasks' last episodes; None before the first."""
         rewards = [reward for task in self.stage.tasks if task.skill == skill for reward in self._recent[str(task)]]
