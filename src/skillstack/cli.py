@@ -343,7 +343,8 @@ def _find(place: str) -> Callable[[int], Any]:
         raise SkillstackError(f'"{module}" cannot be imported: {type(error).__name__}: {error}.') from error
     if not callable(found):
         raise SkillstackError(f'"{module}" has no function "{name}"; say "module:function".')
-    return found  # type: ignore[no-any-return]
+    function: Callable[[int], Any] = found
+    return function
 
 
 def train(args: Train, console: Console) -> None:

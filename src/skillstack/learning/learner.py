@@ -212,10 +212,10 @@ class PPOLearner(LevelLearner):
         with self.timer("forward"):
             output = self.policy.unroll(features[batch.places], batch.tasks)
             assert isinstance(output, FlatOutput), "PPO is for terminal policies so far"
-            terms = flat_ppo_terms(*_pick(output, batch, meant), clip=config.clip)
+            meant_output, meant_batch = _pick(output, batch, meant)
+            terms = flat_ppo_terms(meant_output, meant_batch, clip=config.clip)
             losses = dict(terms.losses)
             losses["value"] = config.value * losses["value"]
-            meant_output, meant_batch = _pick(output, batch, meant)
             losses["entropy"] = config.entropy * self._strength * entropy_bonus(meant_output.action, meant_batch.mask)
             if len(other):
                 imitation = flat_imitation_terms(*_pick(output, batch, other))

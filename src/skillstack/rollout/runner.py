@@ -82,6 +82,7 @@ class Runner:
         self.world, self.player = world, player
         self.config = config or RunnerConfig()
         self.timer = timer or Timer("runner")
+        self._snapshots = world if isinstance(world, SnapshotWorld) else None  # asked once: the check is slow
         self._plans, self._hindsight = plans, hindsight
         self._skill_words, self._item_words = _translation(player, world)
         self._known = [_known_pairs(stage.base, player.vocabulary) for stage in player.stages]
@@ -120,6 +121,7 @@ class Runner:
             raise SkillstackError(f"The player has levels 0 to {len(self.player.stages) - 1}, not {self._top}.")
         config = self.config if epsilon is None else replace(self.config, epsilon=epsilon)
         self._exploration = Exploration(config.greedy, config.epsilon)
+        self._every = self._in_world(self.player.vocabulary.encode(self.player.stages[self._top].tasks))
         self._recorder = None
         if self._plans:
             self._recorder = PlanRecorder(self.world, self.player, self._top, self._settings(config))
@@ -254,16 +256,15 @@ class Runner:
             self._kept[slot].append((batch, row))
 
     def _states(self, slots: IntArray) -> npt.NDArray[Any]:
-        if isinstance(self.world, SnapshotWorld):
-            return self.world.snapshot(slots)
+        if self._snapshots is not None:
+            return self._snapshots.snapshot(slots)
         seen, frames = self._seen
         return frames[np.searchsorted(seen, slots)]
 
     def _note_reached(self, slots: IntArray) -> None:
         """Which of the top level's tasks hold now."""
-        every = self._in_world(self.player.vocabulary.encode(self.player.stages[self._top].tasks))
         with self.timer("world"):
-            reached = self.world.achieved(np.broadcast_to(every, (len(slots), *every.shape)), slots)
+            reached = self.world.achieved(np.broadcast_to(self._every, (len(slots), *self._every.shape)), slots)
         for slot, row in zip(slots.tolist(), reached, strict=True):
             self._reached[slot].append(row)
 
