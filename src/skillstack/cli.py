@@ -134,7 +134,8 @@ class Train(TrainConfig):
     resume: Path | None = None
     """Go on with this run, with its own settings, from its newest checkpoint."""
     from_agent: Annotated[Path | None, tyro.conf.arg(name="from")] = None
-    """A finished agent to put one more stage on top of; say with --add what it brings."""
+    """A finished agent to put one more stage on top of (say with --add what it brings), or, with --flat, to take the
+    terminal policy from."""
     add: tuple[str, ...] = ()
     """Skills that the new stage brings."""
     add_items: tuple[str, ...] = ()
@@ -354,7 +355,11 @@ def train(args: Train, console: Console) -> None:
         run.resume(args.resume, console)
         return
     config, agent = args.settings(), None
-    if args.from_agent is not None:
+    if args.flat and (args.add or args.add_items):
+        raise SkillstackError("The flat baseline learns what --stages says; --add is for a hierarchy.")
+    if args.flat and args.from_agent is not None:
+        agent = run.flat_from(args.from_agent, config)
+    elif args.from_agent is not None:
         config, agent = run.add_stage(args.from_agent, args.add, args.add_items, config)
     elif args.add or args.add_items:
         raise SkillstackError("--add and --add-items put a stage on top of a finished agent: name it with --from.")

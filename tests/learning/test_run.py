@@ -159,3 +159,33 @@ def test_bad_input_gets_one_sentence_and_status_two(
     monkeypatch.chdir(tmp_path)
     assert train(*arguments, "--dry-run") == 2
     assert sentence in capsys.readouterr().err
+
+
+def test_the_flat_baseline_goes_on_from_a_finished_agents_terminal_policy(finished: Path, tmp_path: Path) -> None:
+    run = tmp_path / "flat"
+    assert train("--run", str(run), "--flat", "--from", str(finished / "agent"), *SMALL) == 0
+    agent = Agent.load(run / "agent")
+    assert agent.num_levels == 1
+    assert agent.stages[0].tasks.skills == ("find", "get")
+    assert {entry["level"] for entry in metrics_without_clocks(run)} == {1}
+
+
+def test_a_flat_baseline_is_not_extended_stage_by_stage(
+    finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "flat"
+    assert train("--run", str(run), "--flat", "--from", str(finished / "agent"), "--add", "put", *SMALL) == 2
+    assert "--stages" in capsys.readouterr().err
+    assert not run.exists()
+
+
+def test_a_flat_baseline_refuses_an_agent_that_knows_other_items(
+    finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    others = [*SMALL, "--items", "green", "blue"]
+    assert train("--run", str(tmp_path / "flat"), "--flat", "--from", str(finished / "agent"), *others) == 2
+    assert "starts from an agent" in capsys.readouterr().err
+
+
+def test_a_run_has_curves_for_tensorboard(finished: Path) -> None:
+    assert any((finished / "tensorboard").iterdir())

@@ -30,7 +30,7 @@ def moved(before: Mapping[str, torch.Tensor], after: Mapping[str, torch.Tensor])
 
 
 def level_one(config: TrainConfig = TINY) -> Trainer:
-    return Trainer(config, None, first_level=1)
+    return Trainer(config, None, first_stage=1)
 
 
 def turns_of(trainer: Trainer) -> A2CLearner:
@@ -167,9 +167,10 @@ def packed(trainer: Trainer) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("method", ["ppo", "a2c"])
 @pytest.mark.parametrize("encoder", ["own", "frozen"])
-def test_a_resumed_run_is_the_same_run_at_every_stage_and_phase(method: str, encoder: str) -> None:
+@pytest.mark.parametrize("flat", [False, True])
+def test_a_resumed_run_is_the_same_run_at_every_stage_and_phase(method: str, encoder: str, flat: bool) -> None:
     """Two stages of two and four turns: a pause after each turn, and once more at the end of the stage."""
-    config = tiny(method=method, encoder=encoder, threshold=-1.0)
+    config = tiny(method=method, encoder=encoder, threshold=-1.0, flat=flat)
     straight = Trainer(config)
     states: list[Any] = [packed(straight)]
     phases = set()

@@ -106,6 +106,18 @@ def test_with_encoders_of_their_own_every_level_has_another() -> None:
     assert not torch.equal(agent.encoders[0].fully_connected.weight, agent.encoders[1].fully_connected.weight)
 
 
+def test_the_weights_do_not_depend_on_the_number_of_threads() -> None:
+    stages = make_stages("find", ROOMS.vocabulary.items)
+    alone = Agent.create(ROOMS, stages)
+    torch.set_num_threads(2)
+    try:
+        together = Agent.create(ROOMS, stages)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(1)
+    assert same_weights(alone, together)
+
+
 def test_the_seed_decides_the_weights() -> None:
     assert same_weights(small_agent(seed=7), small_agent(seed=7))
     assert not same_weights(small_agent(seed=7), small_agent(seed=8))

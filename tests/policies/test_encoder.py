@@ -7,6 +7,7 @@ from torch.nn import functional
 
 from skillstack.errors import SkillstackError
 from skillstack.policies.encoder import InstructionEncoder, LstmState, RecurrentTrunk, VisualEncoder
+from skillstack.policies.flat import FlatPolicy
 
 torch.set_num_threads(1)
 
@@ -28,12 +29,12 @@ def test_the_visual_encoder_has_the_papers_parameters() -> None:
     assert count(VisualEncoder((84, 84, 3))) == first + second + third + fully_connected == 879_008
 
 
-def test_the_visual_encoder_is_three_convolutions_and_a_layer_over_pixels_between_0_and_1() -> None:
+def test_the_visual_encoder_is_three_convolutions_and_a_layer_over_centred_pixels() -> None:
     encoder = VisualEncoder((84, 84, 3))
     frames = random_frames(3)
     first, second, third = (layer for layer in encoder.convolutions if isinstance(layer, nn.Conv2d))
 
-    x = (frames.to(torch.float32) / 255).permute(0, 3, 1, 2).contiguous()
+    x = ((frames.to(torch.float32) - 115) * 3 / 255).permute(0, 3, 1, 2).contiguous()
     x = functional.conv2d(x, first.weight, first.bias, stride=4).relu()
     x = functional.conv2d(x, second.weight, second.bias, stride=2).relu()
     x = functional.conv2d(x, third.weight, third.bias, stride=1).relu()
@@ -41,6 +42,20 @@ def test_the_visual_encoder_is_three_convolutions_and_a_layer_over_pixels_betwee
     x = functional.linear(x.reshape(3, 3136), encoder.fully_connected.weight, encoder.fully_connected.bias).relu()
 
     torch.testing.assert_close(encoder(frames), x)
+
+
+def test_an_untrained_encoder_tells_frames_apart_about_as_loudly_as_words() -> None:
+    torch.manual_seed(0)
+    features = VisualEncoder((84, 84, 3))(random_frames(64))
+    words = InstructionEncoder(4, 6)(torch.tensor([[skill, item] for skill in range(4) for item in range(6)]))
+    assert 0.25 < features.std(dim=0).mean() / words.std(dim=0).mean() < 4
+
+
+def test_an_untrained_policy_is_near_uniform() -> None:
+    torch.manual_seed(0)
+    policy = FlatPolicy(num_skills=1, num_items=6, num_actions=8)
+    output, _ = policy.step(torch.rand(16, 256), torch.zeros(16, 2, dtype=torch.long), LstmState.zeros(16))
+    assert (output.action.softmax(-1) - 1 / 8).abs().max() < 0.01
 
 
 def test_encoding_leaves_the_frames_as_they_were() -> None:

@@ -121,6 +121,8 @@ class TrainConfig:
     """Of everything random: weights, games, choices, batches."""
     encoder: Literal["own", "shared", "frozen"] = "frozen"
     """Each level sees through its own, or all through one that goes on learning, or through that of pi_0, frozen."""
+    flat: bool = False
+    """Learn all tasks with one flat policy, each stage fine-tuned from the one before: the paper's baseline."""
     games: int = 64
     """Games played at once; learning follows when all have ended."""
     threads: int = 0
@@ -147,6 +149,10 @@ class TrainConfig:
     """A2C, where it is used."""
     checkpoint_minutes: float = 5.0
     """How often the whole state is saved."""
+    tensorboard: bool = True
+    """Write curves for TensorBoard into the run's folder."""
+    wandb: str | None = None
+    """Also send them to this Weights & Biases project (an extra: skillstack[wandb])."""
 
     def __post_init__(self) -> None:
         self.make_stages()

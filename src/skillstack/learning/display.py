@@ -46,14 +46,15 @@ class Display:
             return
         progress = self._trainer.progress()
         phase = "base phase" if progress.phase == BASE else "all tasks"
-        name = f"pi_{progress.level} of {progress.num_levels - 1}: {progress.stage}, {phase}"
+        policy = "flat policy, stage " if self._trainer.config.flat else "pi_"
+        name = f"{policy}{progress.level} of {progress.num_levels - 1}: {progress.stage}, {phase}"
         skills = ", ".join(f"{skill} {share:.3f}" for skill, share in progress.success.items())
         words = f"{progress.episodes:,} episodes  {skills}  {progress.steps_per_second:,.0f} steps/s"
         self._bar.update(
             self._task, description=name, words=words, completed=progress.episodes, total=progress.most_episodes
         )
         if metrics["novel phase begins"]:
-            self._console.print(f"pi_{progress.level} knows its base tasks: now all tasks.", highlight=False)
+            self._console.print(f"{policy}{progress.level} knows its base tasks: now all tasks.", highlight=False)
         if not self._console.is_terminal and monotonic() - self._spoken > SECONDS_BETWEEN_LINES:
             self._spoken = monotonic()
             self._console.print(f"{name}: {words}", highlight=False)

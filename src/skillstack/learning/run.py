@@ -21,6 +21,7 @@ from skillstack.learning.display import Display
 from skillstack.learning.learner import DivergedError
 from skillstack.learning.packing import pack, unpack
 from skillstack.learning.run_folder import RunFolder
+from skillstack.learning.trackers import curves, open_trackers
 from skillstack.learning.trainer import Trainer
 from skillstack.policies.agent import Agent
 from skillstack.rollout.casting import check_fits
@@ -35,8 +36,13 @@ def begin(config: TrainConfig, path: Path, console: Console, agent: Agent | None
     With an `agent`, all its levels but the top one are finished, and the top one is learned.
     """
     with RunFolder.create(path, config.to_json()) as folder:
-        first = 0 if agent is None else agent.num_levels - 1
+        first = 0 if agent is None else first_stage(config, agent)
         return _train(Trainer(config, agent, first), folder, console)
+
+
+def first_stage(config: TrainConfig, agent: Agent) -> int:
+    """Which stage is learned first on top of an agent: its top one, or the first after pi_0 for the flat baseline."""
+    return 1 if config.flat else agent.num_levels - 1
 
 
 def resume(path: Path, console: Console) -> bool:
@@ -72,13 +78,27 @@ def add_stage(
     return config, extended
 
 
+def flat_from(path: Path, config: TrainConfig) -> Agent:
+    """The terminal level of a finished agent, for the flat baseline to start from."""
+    agent = Agent.load(path).truncated(0)
+    first = config.make_stages()[0]
+    if agent.stages[0].tasks != first.tasks or agent.world != config.world().description:
+        raise SkillstackError(
+            f"The flat baseline starts from an agent whose first stage is {', '.join(first.tasks.skills)} with these "
+            "items and frames; that one's is another."
+        )
+    return agent
+
+
 def describe(config: TrainConfig, agent: Agent | None) -> str:
     """The plan of a run in words: stages, tasks, sizes, and what it may take."""
-    stages = agent.stages[-1:] if agent else config.make_stages()
+    stages = config.make_stages() if config.flat or agent is None else agent.stages
+    stages = stages[0 if agent is None else first_stage(config, agent) :]
     lines = []
     for stage in stages:
         settings = config.level if stage.base else config.terminal
         method = f"A2C, {config.encoder} encoder" if stage.base else config.terminal.method.upper()
+        method += ", one flat policy" if config.flat else ""
         lines.append(
             f"{str(stage).capitalize()}: {len(stage.tasks)} tasks, by {method}, at most {settings.episodes:,} episodes."
         )
@@ -102,13 +122,17 @@ def _train(trainer: Trainer, folder: RunFolder, console: Console) -> bool:
     check_fits(trainer.agent, trainer.world)
     saved = monotonic()
     finished = True
-    with Display(console, trainer) as display, _interruptible() as stop:
+    trackers = open_trackers(trainer.config, folder.path, trainer.total_episodes)
+    with Display(console, trainer) as display, trackers as tracked, _interruptible() as stop:
         if trainer.turns_taken == 0:
             _save(trainer, folder)  # so that there is something to go on from, whatever happens
         try:
             for metrics in trainer.turns():
                 folder.append(metrics)
                 display.show(metrics)
+                if metrics["event"] == "turn":
+                    for tracker in tracked:
+                        tracker.write(curves(metrics), trainer.total_episodes)
                 if stop.asked:
                     finished = False
                     break
@@ -128,12 +152,11 @@ def _train(trainer: Trainer, folder: RunFolder, console: Console) -> bool:
 
 def _save(trainer: Trainer, folder: RunFolder) -> None:
     """A checkpoint, and the newest agent for all commands to load."""
-    number = trainer.turns_taken + trainer.stage.level + trainer.finished  # moving on to a stage counts, too
+    number = trainer.turns_taken + trainer.number + trainer.finished  # moving on to a stage counts, too
     if number in folder.checkpoints.numbers():
         return
     folder.checkpoints.save(number, pack({"trainer": trainer.state(), "metrics": folder.metrics_position()}))
-    begun = trainer.stage.episodes > 0 or trainer.stage.level == 0
-    trainer.agent.truncated(trainer.stage.level if begun else trainer.stage.level - 1).save(folder.agent_path)
+    trainer.learned.save(folder.agent_path)
 
 
 class _Stop:

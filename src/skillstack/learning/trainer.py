@@ -15,6 +15,7 @@ import numpy as np
 from torch import nn
 
 from skillstack.instructions import Instruction, Stage, stages_from_words, stages_to_words
+from skillstack.learning.baseline import flat_agent
 from skillstack.learning.config import TrainConfig
 from skillstack.learning.curriculum import Curriculum
 from skillstack.learning.learner import A2CLearner, PPOLearner
@@ -48,16 +49,17 @@ class Progress:
 class StageTrainer:
     """One stage: the loop of Algorithm 2, in turns of one batch of games."""
 
-    def __init__(self, config: TrainConfig, agent: Agent, level: int, world: RoomsWorld, timer: Timer) -> None:
-        self.config, self.level, self.timer = config, level, timer
-        self.agent = agent.truncated(level)
-        self.stage = agent.stages[level]
-        self.terminal = level == 0
+    def __init__(self, config: TrainConfig, agent: Agent, stage: Stage, world: RoomsWorld, timer: Timer) -> None:
+        """The agent's level of this stage learns; of a flat baseline, its only level."""
+        self.config, self.stage, self.timer = config, stage, timer
+        self.level = 0 if config.flat else stage.level
+        self.agent = agent.truncated(self.level)
+        self.terminal = not stage.base
         settings = config.level
         self.curriculum = Curriculum(
             self.stage, threshold=settings.threshold, window=settings.window, enabled=settings.curriculum
         )
-        self.rng = np.random.default_rng((config.seed, level))
+        self.rng = np.random.default_rng((config.seed, stage.level))
         self.episodes = self.steps = 0
         self.learner = self._make_learner(world)
         hindsight = isinstance(self.learner, PPOLearner)
@@ -99,7 +101,7 @@ class StageTrainer:
         begin = perf_counter()
         count = self.config.games
         tasks = [self.curriculum.draw(self.rng) for _ in range(count)]
-        seeds = mix(mix(self.config.seed, self.level), np.arange(self.episodes, self.episodes + count))
+        seeds = mix(mix(self.config.seed, self.stage.level), np.arange(self.episodes, self.episodes + count))
         epsilon, phase = self.epsilon, self.curriculum.phase
         with self.timer("play"):
             episodes = self._runner.play(tasks, seeds.tolist(), self.level, epsilon)
@@ -110,7 +112,7 @@ class StageTrainer:
             statistics = self.learner.learn(episodes, self.rng)
         return {
             "event": "turn",
-            "level": self.level,
+            "level": self.stage.level,
             "phase": phase,
             "episodes": self.episodes,
             "steps": self.steps,
@@ -167,14 +169,34 @@ def _share(episodes: list[Episode], part: str, whole: str) -> float:
 class Trainer:
     """A whole run: all stages of a ladder, each on top of the finished ones."""
 
-    def __init__(self, config: TrainConfig, agent: Agent | None = None, first_level: int = 0) -> None:
-        """With an `agent`, its levels below `first_level` are taken as they are."""
+    def __init__(self, config: TrainConfig, agent: Agent | None = None, first_stage: int = 0) -> None:
+        """With an `agent`, what it learned before the first stage is taken as it is."""
         self.config = config
         self.timer = Timer("training")
         self.world = RoomsWorld(config.world(), config.games)
-        self.agent = agent or _make_agent(config, config.make_stages())
+        if agent is None:
+            stages = config.make_stages()
+            agent = _make_agent(config, stages[:1] if config.flat else stages)
+        self.agent = agent
+        self.stages = config.make_stages() if config.flat else agent.stages
         self.turns_taken, self.finished = 0, False
-        self.stage = StageTrainer(config, self.agent, first_level, self.world, self.timer)
+        self._begin(first_stage)
+
+    def _begin(self, number: int) -> None:
+        stage = self.stages[number]
+        if self.config.flat:
+            self.agent = flat_agent(self.agent, stage.tasks, self.config.seed)
+        self.stage = StageTrainer(self.config, self.agent, stage, self.world, self.timer)
+
+    @property
+    def number(self) -> int:
+        """Of the stage that is learned now."""
+        return self.stage.stage.level
+
+    @property
+    def total_episodes(self) -> int:
+        """Of all stages of this run."""
+        return self.turns_taken * self.config.games
 
     def turns(self) -> Iterator[Metrics]:
         """Learn, one batch of games at a time, until the top stage is finished."""
@@ -187,19 +209,27 @@ class Trainer:
 
     def _move_on(self) -> Metrics:
         """The stage is learned: begin the next one, if there is one."""
-        event = {"event": "stage learned", "level": self.stage.level, "episodes": self.stage.episodes}
-        if self.stage.level + 1 == self.agent.num_levels:
+        event = {"event": "stage learned", "level": self.number, "episodes": self.stage.episodes}
+        if self.number + 1 == len(self.stages):
             self.finished = True
         else:
-            self.stage = StageTrainer(self.config, self.agent, self.stage.level + 1, self.world, self.timer)
+            self._begin(self.number + 1)
         return event
+
+    @property
+    def learned(self) -> Agent:
+        """What is worth keeping: all finished levels, and the one that is learned now if it has begun."""
+        if self.config.flat:
+            return self.agent
+        begun = self.stage.episodes > 0 or self.number == 0
+        return self.agent.truncated(self.number if begun else self.number - 1)
 
     def progress(self) -> Progress:
         stage = self.stage
         seconds = self.timer.seconds("play") + self.timer.seconds("learn")
         return Progress(
-            level=stage.level,
-            num_levels=self.agent.num_levels,
+            level=self.number,
+            num_levels=len(self.stages),
             stage=", ".join(stage.stage.novel.skills),
             phase=stage.curriculum.phase,
             episodes=stage.episodes,
@@ -214,7 +244,7 @@ class Trainer:
             "turns": self.turns_taken,
             "finished": self.finished,
             "stages": stages_to_words(self.agent.stages),
-            "level": self.stage.level,
+            "level": self.number,
             "weights": {name: dict(module.state_dict()) for name, module in _modules(self.agent).items()},
             "grammars": [None if grammar is None else grammar.to_json() for grammar in self.agent.grammars],
             "stage": self.stage.state(),

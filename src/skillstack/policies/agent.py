@@ -186,13 +186,21 @@ def _make_level(stage: Stage, num_actions: int) -> Level:
 
 @contextmanager
 def _seeded(seed: int, level: int) -> Iterator[None]:
-    """Draw from a generator of this seed and level inside, and leave PyTorch's own as it was."""
+    """Draw from a generator of this seed and level inside, and leave PyTorch's own as it was.
+
+    One thread makes the weights: how orthogonal ones are rounded depends on the number of threads.
+    """
     if seed < 0:
         raise SkillstackError(f"A seed is a whole number from 0 upwards, not {seed}.")
     (state,) = np.random.SeedSequence((seed, level)).generate_state(1, np.uint64).tolist()
+    threads = torch.get_num_threads()
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(state)
-        yield
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)
 
 
 # Saving

@@ -1,11 +1,13 @@
 """What every level is made of (appendix B of the paper): visual encoder, instruction encoder, fusion and LSTM.
 
-All weights start as PyTorch starts them: the paper names sizes, and no initialisation.
+The paper names sizes, and no initialisation. With PyTorch's own, what an untrained encoder says of a frame is a hundredth
+of what the words say, and learning to see takes three times as long (docs/decisions.md). So layers start orthogonal,
+such that frames arrive at the fusion about as loud as words, and policies start near uniform.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +16,9 @@ from skillstack.errors import SkillstackError
 
 CONVOLUTIONS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
 """Filters, kernel size and stride of each convolution."""
+
+PIXEL_MEAN, PIXEL_SCALE = 115.0, 3.0 / 255.0
+"""Frames are centred and spread out before the first convolution."""
 
 VISUAL_SIZE = 256
 WORD_SIZE = 128
@@ -29,16 +34,17 @@ class VisualEncoder(nn.Module):
         height, width, channels = image_shape
         convolutions: list[nn.Module] = []
         for filters, kernel, stride in CONVOLUTIONS:
-            convolutions += [nn.Conv2d(channels, filters, kernel, stride), nn.ReLU(inplace=True)]
+            convolutions += [_start(nn.Conv2d(channels, filters, kernel, stride), 2**0.5), nn.ReLU(inplace=True)]
             channels = filters
         self.convolutions = nn.Sequential(*convolutions)
-        self.fully_connected = nn.Linear(channels * _convolved(height) * _convolved(width), VISUAL_SIZE)
+        maps_size = channels * _convolved(height) * _convolved(width)
+        self.fully_connected = _start(nn.Linear(maps_size, VISUAL_SIZE), 2**0.5)
 
     def forward(self, frames: Tensor) -> Tensor:
         # A frame has its channels last, and stays so: the permutation copies nothing, and the convolutions are about a
         # tenth faster on such memory than on channels that lie apart (64 or 128 frames, one thread).
         channels_first = frames.permute(0, 3, 1, 2)  # (n, height, width, 3) -> (n, 3, height, width)
-        pixels = channels_first.to(torch.float32, copy=True).div_(255)
+        pixels = channels_first.to(torch.float32, copy=True).sub_(PIXEL_MEAN).mul_(PIXEL_SCALE)
         maps: Tensor = self.convolutions(pixels)  # (n, 64, 7, 7) for 84 x 84
         features: Tensor = self.fully_connected(maps.flatten(1)).relu_()
         return features  # (n, 256)
@@ -55,6 +61,8 @@ class InstructionEncoder(nn.Module):
         super().__init__()
         self.skills = nn.Embedding(num_skills, WORD_SIZE)
         self.items = nn.Embedding(num_items, WORD_SIZE)
+        for table in (self.skills, self.items):
+            nn.init.normal_(table.weight, std=0.5)
 
     def forward(self, tasks: Tensor) -> Tensor:
         skills, items = tasks.unbind(-1)  # (n, 2) -> (n,) each
@@ -83,6 +91,12 @@ class RecurrentTrunk(nn.Module):
         super().__init__()
         self.instruction = InstructionEncoder(num_skills, num_items)
         self.lstm = nn.LSTM(FUSED_SIZE, HIDDEN_SIZE)
+        for name, parameter in self.lstm.named_parameters():
+            if name.startswith("bias"):
+                nn.init.zeros_(parameter)
+                continue
+            for gate in parameter.data.chunk(4):
+                nn.init.orthogonal_(gate)
 
     def step(self, features: Tensor, tasks: Tensor, state: LstmState) -> tuple[Tensor, LstmState]:
         """One decision of n runs, for acting."""
@@ -97,6 +111,27 @@ class RecurrentTrunk(nn.Module):
         fused = torch.cat([features, words], dim=-1)  # (t, n, 384)
         hidden: Tensor = self.lstm(fused)[0]
         return hidden  # (t, n, 256)
+
+
+def policy_head(choices: int) -> nn.Linear:
+    """Logits of some choices, near uniform at first, so that nothing is preferred before it is learned."""
+    return _start(nn.Linear(HIDDEN_SIZE, choices), 0.01)
+
+
+def value_head(values: int = 1) -> nn.Linear:
+    """Values, small at first."""
+    return _start(nn.Linear(HIDDEN_SIZE, values), 0.1)
+
+
+Layer = TypeVar("Layer", nn.Linear, nn.Conv2d)
+
+
+def _start(layer: Layer, gain: float) -> Layer:
+    """A layer with orthogonal weights and no bias."""
+    nn.init.orthogonal_(layer.weight, gain)
+    assert layer.bias is not None, "all our layers have a bias"
+    nn.init.zeros_(layer.bias)
+    return layer
 
 
 def smallest_side() -> int:

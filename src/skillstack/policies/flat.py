@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from skillstack.policies.encoder import HIDDEN_SIZE, LstmState, RecurrentTrunk
+from skillstack.policies.encoder import LstmState, RecurrentTrunk, policy_head, value_head
 
 
 class FlatOutput(NamedTuple):
@@ -25,8 +25,8 @@ class FlatPolicy(nn.Module):
     def __init__(self, *, num_skills: int, num_items: int, num_actions: int) -> None:
         super().__init__()
         self.trunk = RecurrentTrunk(num_skills, num_items)
-        self.action_head = nn.Linear(HIDDEN_SIZE, num_actions)
-        self.value_head = nn.Linear(HIDDEN_SIZE, 1)
+        self.action_head = policy_head(num_actions)
+        self.value_head = value_head()
 
     def step(self, features: Tensor, tasks: Tensor, state: LstmState) -> tuple[FlatOutput, LstmState]:
         """One decision of n runs: features (n, 256), tasks (n, 2). A new run's state is `LstmState.zeros`."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from skillstack.policies.encoder import HIDDEN_SIZE, LstmState, RecurrentTrunk
+from skillstack.policies.encoder import LstmState, RecurrentTrunk, policy_head, value_head
 
 
 class HierarchicalOutput(NamedTuple):
@@ -41,12 +41,12 @@ class HierarchicalPolicy(nn.Module):
     ) -> None:
         super().__init__()
         self.trunk = RecurrentTrunk(num_skills, num_items)
-        self.switch_head = nn.Linear(HIDDEN_SIZE, 2)
-        self.skill_head = nn.Linear(HIDDEN_SIZE, num_base_skills)
-        self.item_head = nn.Linear(HIDDEN_SIZE, num_base_items)
-        self.action_head = nn.Linear(HIDDEN_SIZE, num_actions)
-        self.value_head = nn.Linear(HIDDEN_SIZE, 1)
-        self.switch_value_head = nn.Linear(HIDDEN_SIZE, 2)
+        self.switch_head = policy_head(2)
+        self.skill_head = policy_head(num_base_skills)
+        self.item_head = policy_head(num_base_items)
+        self.action_head = policy_head(num_actions)
+        self.value_head = value_head()
+        self.switch_value_head = value_head(2)
 
     def step(self, features: Tensor, tasks: Tensor, state: LstmState) -> tuple[HierarchicalOutput, LstmState]:
         """One decision of n runs: features (n, 256), tasks (n, 2). A new run's state is `LstmState.zeros`."""

@@ -1,0 +1,84 @@
+"""Metrics for people to look at while a run goes on: TensorBoard by default, Weights & Biases where it is asked for.
+
+`metrics.jsonl` is the run's own record. A tracker gets its numbers, one curve for each, over the episodes of the whole run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from skillstack.errors import SkillstackError
+from skillstack.learning.config import TrainConfig
+
+TENSORBOARD_FOLDER = "tensorboard"
+
+
+class Tracker(Protocol):
+    """Something that draws curves."""
+
+    def write(self, numbers: Mapping[str, float], step: int) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class TensorBoard:
+    """Event files in the run's folder: `tensorboard --logdir RUN`."""
+
+    def __init__(self, folder: Path, step: int) -> None:
+        """What was written after `step` by a run that was cut off is dropped."""
+        from torch.utils.tensorboard import SummaryWriter
+
+        self._writer = SummaryWriter(str(folder / TENSORBOARD_FOLDER), purge_step=step)  # type: ignore[no-untyped-call]
+
+    def write(self, numbers: Mapping[str, float], step: int) -> None:
+        for name, number in numbers.items():
+            self._writer.add_scalar(name, number, step)  # type: ignore[no-untyped-call]
+
+    def close(self) -> None:
+        self._writer.close()  # type: ignore[no-untyped-call]
+
+
+class WeightsAndBiases:
+    """A run of a Weights & Biases project; the same folder is the same run."""
+
+    def __init__(self, project: str, folder: Path, config: TrainConfig) -> None:
+        try:
+            import wandb
+        except ModuleNotFoundError as error:
+            raise SkillstackError('Weights & Biases is an extra: pip install "skillstack[wandb]".') from error
+        name = folder.resolve().name
+        self._run = wandb.init(project=project, name=name, id=name, resume="allow", config=config.to_json())
+
+    def write(self, numbers: Mapping[str, float], step: int) -> None:
+        self._run.log(dict(numbers), step=step)
+
+    def close(self) -> None:
+        self._run.finish()
+
+
+@contextmanager
+def open_trackers(config: TrainConfig, folder: Path, step: int) -> Iterator[list[Tracker]]:
+    """The trackers that a run asks for, closed in the end."""
+    trackers: list[Tracker] = []
+    with ExitStack() as stack:
+        if config.tensorboard:
+            trackers.append(TensorBoard(folder, step))
+            stack.callback(trackers[-1].close)
+        if config.wandb is not None:
+            trackers.append(WeightsAndBiases(config.wandb, folder, config))
+            stack.callback(trackers[-1].close)
+        yield trackers
+
+
+def curves(metrics: Mapping[str, Any]) -> dict[str, float]:
+    """The numbers of a turn, by level and name: "pi_1/success of get" and the like."""
+    found: dict[str, float] = {}
+    for name, value in metrics.items():
+        if name in ("event", "level", "phase"):
+            continue
+        parts = {f"success of {skill}": share for skill, share in value.items()} if name == "windows" else {name: value}
+        found.update({f"pi_{metrics['level']}/{part}": float(number) for part, number in parts.items()})
+    return found
