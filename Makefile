@@ -1,4 +1,4 @@
-# make setup | test | train | bench      Python, make and the package registries are all that is needed.
+# make setup | test | train | bench | minecraft      Python, make and the package registries are all that is needed.
 
 PYTHON ?= python3
 VENV := .venv
@@ -7,13 +7,15 @@ STAMP := $(VENV)/.installed
 RUN ?= runs/paper-0
 BENCH_VENV := .venv-bench
 BENCH_STAMP := $(BENCH_VENV)/.installed
+BRIDGE := src/skillstack/worlds/minecraft/bridge
+BRIDGE_STAMP := $(BRIDGE)/node_modules/.installed
 
 # One thread in each process: threads that fight over cores are several times slower.
 export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup test lint types format train bench clean
+.PHONY: help setup test lint types format train bench minecraft clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 10
@@ -52,5 +54,14 @@ $(BENCH_STAMP): pyproject.toml benchmarks/constraints.txt
 		$$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["bench"])')
 	touch $@
 
+minecraft: setup $(BRIDGE_STAMP)  ## what the world minecraft needs: packages from npm, and Debian's EGL if it is missing
+	$(BIN)/python -c 'from skillstack.worlds.minecraft.renderer import _context; _context()' 2>/dev/null || \
+		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends libegl1 libgl1 libgl1-mesa-dri; }
+
+$(BRIDGE_STAMP): $(BRIDGE)/package.json $(BRIDGE)/package-lock.json
+	@command -v npm >/dev/null || { echo 'Node.js 18 or later, with npm, is needed: for example apt-get install nodejs npm' >&2; exit 2; }
+	cd $(BRIDGE) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	touch $@
+
 clean:  ## remove what the targets made
-	rm -rf $(VENV) $(BENCH_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) $(BENCH_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage $(BRIDGE)/node_modules

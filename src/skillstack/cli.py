@@ -16,6 +16,7 @@ from rich.console import Console
 
 from skillstack import Instruction, SkillstackError, __version__
 from skillstack.learning.config import TrainConfig
+from skillstack.worlds.making import WorldName
 from skillstack.worlds.world import Limits
 
 DESCRIPTION = """Agents that learn skills in stages, call earlier skills by their names, and can always say their plan.
@@ -35,6 +36,10 @@ class Plan:
     """Which game; the same seed gives the same game and the same plan."""
     room: Literal["small", "big"] = "small"
     """The small rooms, or the big one without the wall between them."""
+    world: WorldName = "rooms"
+    """Where to play: in the embedded rooms, or in Minecraft."""
+    server: str | None = None
+    """A Minecraft server to join, HOST:PORT; by default one of our own is started."""
     greedy: bool = False
     """Take the likeliest choice in place of a drawn one."""
     probabilities: bool = False
@@ -55,6 +60,10 @@ class Evaluate:
     """Who plays: the folder of a saved agent, or "oracle", "random" or "untrained"."""
     room: Literal["small", "big", "both"] = "small"
     """The small rooms, the big one without the wall between them, or one after the other."""
+    world: WorldName = "rooms"
+    """Where to play: in the embedded rooms, or in Minecraft."""
+    server: str | None = None
+    """A Minecraft server to join, HOST:PORT; by default one of our own is started."""
     episodes: int = 200
     """How many games to play of each skill, evenly over its colours."""
     seed: int = 0
@@ -155,7 +164,7 @@ def plan(args: Plan, console: Console) -> None:
     from skillstack.worlds.rooms import RoomsConfig
 
     _check_results(args.gif, args.svg, args.json)
-    world, player = cast(args.agent, RoomsConfig(big=args.room == "big"))
+    world, player = cast(args.agent, RoomsConfig(big=args.room == "big"), world_name=args.world, server=args.server)
     instruction = Instruction.parse(args.instruction, player.vocabulary)
     runner = Runner(world, player, RunnerConfig(greedy=args.greedy), plans=True)
     (episode,) = runner.play([instruction], [args.seed])
@@ -196,7 +205,9 @@ def evaluate(args: Evaluate, console: Console) -> None:
     config = RunnerConfig(limits, greedy=args.greedy, grammar=args.grammar)
     evaluations = []
     for room in ("small", "big") if args.room == "both" else (args.room,):
-        world, player = cast(args.agent, RoomsConfig(big=room == "big"), args.games, args.threads)
+        world, player = cast(
+            args.agent, RoomsConfig(big=room == "big"), args.games, args.threads, args.world, args.server
+        )
         torch.set_num_threads(args.threads)
         with _progress(f"{room} room") as progress:
             evaluation = evaluate(

@@ -31,8 +31,8 @@ from skillstack.rollout.episode import Episode
 from skillstack.rollout.plan import ACHIEVED, OUTCOMES
 from skillstack.rollout.player import Player, Proposal
 from skillstack.rollout.runner import Assignment, Runner, RunnerConfig
+from skillstack.worlds.rooms.games import RoomGames
 from skillstack.worlds.rooms.oracle import shortest_paths
-from skillstack.worlds.rooms.world import RoomsWorld
 from skillstack.worlds.world import Frames, IntArray, World
 
 FORMAT = "skillstack-evaluation"
@@ -207,12 +207,12 @@ def evaluate(
     return Evaluation(
         agent=agent,
         world=world.description.name,
-        room=("big" if world.config.big else "small") if isinstance(world, RoomsWorld) else None,
+        room=("big" if world.config.big else "small") if isinstance(world, RoomGames) else None,
         level=level,
         seed=seed,
         episodes_per_skill=episodes_per_skill,
         config=config,
-        world_settings=asdict(world.config) if isinstance(world, RoomsWorld) else {"rewards": asdict(world.rewards)},
+        world_settings=asdict(world.config) if isinstance(world, RoomGames) else {"rewards": asdict(world.rewards)},
         skills=tuple(summarise(skill, None, [game for game in games if game.task.skill == skill]) for skill in chosen),
         tasks=tuple(
             summarise(task.skill, task.item, [game for game in games if game.task == task])
@@ -276,6 +276,8 @@ def game_seed(seed: int, task: Instruction, number: int) -> int:
 def results_table(evaluation: Evaluation, items: bool = False) -> Table:
     """The figures for a terminal, those of each item too if wanted; the caption states the settings."""
     place = evaluation.world if evaluation.room is None else f"{evaluation.room} room"
+    if evaluation.room is not None and evaluation.world != "rooms":
+        place += f" in {evaluation.world}"
     title = escape(f"{evaluation.agent or 'agent'}, {place}")
     table = Table(
         title=title, caption=escape(_caption(evaluation)), box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True
@@ -348,7 +350,7 @@ def _play(
 
 
 def _optimum(world: World, task: Instruction, episode: Episode) -> int | None:
-    if not isinstance(world, RoomsWorld):
+    if not isinstance(world, RoomGames):
         return None
     start = episode.decisions.states[:1]
     (path,) = shortest_paths(start, [world.description.vocabulary.encode(task)])

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import os
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 
 from skillstack.errors import SkillstackError, unknown
 from skillstack.instructions import COLOURS, SKILLS, Stage, make_stages
+from skillstack.worlds.making import WorldName
 from skillstack.worlds.rooms import RoomsConfig
 from skillstack.worlds.world import Limits
 
@@ -139,6 +140,10 @@ class TrainConfig:
     """Whether uttering what cannot be executed is worth -0.5 and ends the game."""
     limits: Limits = field(default_factory=Limits)
     """Step limits."""
+    world_name: Annotated[WorldName, tyro.conf.arg(name="world")] = "rooms"
+    """Where the games are played: in the embedded rooms, or in Minecraft."""
+    server: str | None = None
+    """A Minecraft server to join, HOST:PORT; by default one of our own is started."""
     terminal: TerminalConfig = field(default_factory=TerminalConfig)
     """How pi_0 is learned."""
     ppo: PPOConfig = field(default_factory=PPOConfig)

@@ -26,7 +26,8 @@ from skillstack.rollout.episode import Episode
 from skillstack.rollout.player import AgentPlayer
 from skillstack.rollout.runner import Runner, RunnerConfig
 from skillstack.timing import Timer
-from skillstack.worlds.rooms import RoomsWorld
+from skillstack.worlds.making import make_world
+from skillstack.worlds.rooms.games import RoomGames
 
 Metrics = dict[str, Any]
 
@@ -49,7 +50,7 @@ class Progress:
 class StageTrainer:
     """One stage: the loop of Algorithm 2, in turns of one batch of games."""
 
-    def __init__(self, config: TrainConfig, agent: Agent, stage: Stage, world: RoomsWorld, timer: Timer) -> None:
+    def __init__(self, config: TrainConfig, agent: Agent, stage: Stage, world: RoomGames, timer: Timer) -> None:
         """The agent's level of this stage learns; of a flat baseline, its only level."""
         self.config, self.stage, self.timer = config, stage, timer
         self.level = 0 if config.flat else stage.level
@@ -66,7 +67,7 @@ class StageTrainer:
         runner = RunnerConfig(config.limits, grammar=settings.grammar)
         self._runner = Runner(world, AgentPlayer(self.agent), runner, hindsight=hindsight, timer=timer)
 
-    def _make_learner(self, world: RoomsWorld) -> A2CLearner | PPOLearner:
+    def _make_learner(self, world: RoomGames) -> A2CLearner | PPOLearner:
         train_encoder = self.terminal or self.config.encoder != "frozen"
         parts: dict[str, Any] = {"train_encoder": train_encoder, "render": world.render, "timer": self.timer}
         if self.terminal and self.config.terminal.method == "ppo":
@@ -173,7 +174,7 @@ class Trainer:
         """With an `agent`, what it learned before the first stage is taken as it is."""
         self.config = config
         self.timer = Timer("training")
-        self.world = RoomsWorld(config.world(), config.games)
+        self.world = make_world(config.world_name, config.world(), config.games, server=config.server)
         if agent is None:
             stages = config.make_stages()
             agent = _make_agent(config, stages[:1] if config.flat else stages)

@@ -10,7 +10,9 @@ from skillstack.instructions import make_stages
 from skillstack.policies.agent import Agent
 from skillstack.rollout.oracle_player import OraclePlayer
 from skillstack.rollout.player import AgentPlayer, Player, RandomPlayer
-from skillstack.worlds.rooms import RoomsConfig, RoomsWorld
+from skillstack.worlds.making import WorldName, make_world
+from skillstack.worlds.rooms import RoomsConfig
+from skillstack.worlds.rooms.games import RoomGames
 from skillstack.worlds.world import World
 
 NAMES = {
@@ -20,10 +22,17 @@ NAMES = {
 }
 
 
-def cast(name: str, config: RoomsConfig, num_games: int = 1, threads: int = 1) -> tuple[RoomsWorld, Player]:
+def cast(
+    name: str,
+    config: RoomsConfig,
+    num_games: int = 1,
+    threads: int = 1,
+    world_name: WorldName = "rooms",
+    server: str | None = None,
+) -> tuple[RoomGames, Player]:
     """A world and a player for it. An agent's own words and picture size go before those of the config."""
     if name in NAMES:
-        world = RoomsWorld(config, num_games, threads)
+        world = make_world(world_name, config, num_games, threads, server)
         stages = make_stages(items=config.items)
         if name == "oracle":
             return world, OraclePlayer(world, stages)
@@ -38,7 +47,7 @@ def cast(name: str, config: RoomsConfig, num_games: int = 1, threads: int = 1) -
         )
     agent = Agent.load(name)
     config = replace(config, items=agent.world.vocabulary.items, image_size=agent.world.image_shape[0])
-    world = RoomsWorld(config, num_games, threads)
+    world = make_world(world_name, config, num_games, threads, server)
     check_fits(agent, world)
     return world, AgentPlayer(agent)
 

@@ -11,16 +11,16 @@ from skillstack.errors import SkillstackError
 from skillstack.instructions import Instruction, Stage, TaskArray
 from skillstack.policies.grammar import ACT, CALL, Grammar
 from skillstack.rollout.player import Floats, Proposal
+from skillstack.worlds.rooms.games import RoomGames
 from skillstack.worlds.rooms.oracle import shortest_path
-from skillstack.worlds.rooms.world import RoomsWorld
 from skillstack.worlds.world import Frames, IntArray
 
 
 class OraclePlayer:
     """Calls the skills that a task is made of, where they are below, and walks the shortest way itself where not."""
 
-    def __init__(self, world: RoomsWorld, stages: tuple[Stage, ...]) -> None:
-        if not isinstance(world, RoomsWorld):
+    def __init__(self, world: RoomGames, stages: tuple[Stage, ...]) -> None:
+        if not isinstance(world, RoomGames):
             raise SkillstackError("The oracle only knows the two-room world; choose an agent for other worlds.")
         self.stages = stages
         self.vocabulary = stages[-1].tasks.vocabulary

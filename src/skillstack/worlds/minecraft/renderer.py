@@ -1,7 +1,7 @@
 """What the player sees, drawn by OpenGL without a screen: the game's blocks with Minecraft's textures.
 
-The camera is the embedded rooms', and so is the light: daylight, each face by its direction, as in Minecraft with smooth
-lighting turned off. Frames are drawn one by one into the same picture, so that they do not depend on each other.
+The camera is the embedded rooms', and so is the light: daylight, each face by its direction, as in Minecraft without
+smooth lighting. Frames are drawn one by one into the same picture, so that they do not depend on each other.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from skillstack.worlds.rooms.layout import (
     HELD,
     ITEM,
     NOTHING,
+    THEME,
     RoomsConfig,
     State,
     X,
@@ -118,8 +119,8 @@ def _context() -> tuple[Any, RLock]:
 class Renderer:
     """Draws states of games."""
 
-    def __init__(self, config: RoomsConfig, looks: BlockLooks, rooms: Vertices, wools: tuple[str, ...]) -> None:
-        """`rooms` is the mesh of the empty rooms."""
+    def __init__(self, config: RoomsConfig, looks: BlockLooks, rooms: list[Vertices], wools: tuple[str, ...]) -> None:
+        """`rooms` are the meshes of the empty rooms."""
         self._config = config
         self._context, self._lock = _context()
         size = config.image_size
@@ -132,7 +133,7 @@ class Renderer:
             self._atlas = context.texture((wide, high), 4, looks.atlas.tobytes())
             self._program = context.program(*BLOCK_SHADERS)
             cubes = np.concatenate([looks.cube(wool) for wool in wools])
-            self._rooms, self._cubes = self._vertex_array(rooms), self._vertex_array(cubes)
+            self._rooms, self._cubes = [self._vertex_array(room) for room in rooms], self._vertex_array(cubes)
             self._sky = self._make_sky()
         self._hand = _hand()
 
@@ -144,18 +145,19 @@ class Renderer:
             self._atlas.use(0)
             context.front_face = "cw"  # pictures are drawn upside down, as NumPy counts rows from above
             for frame, game in zip(frames, games.tolist(), strict=True):
-                self._draw_one(context, states["agent"][game], states["blocks"][game])
+                self._draw_one(context, states[game])
                 self._frame.read_into(memoryview(frame).cast("B"), components=3, alignment=1)
         return frames
 
-    def _draw_one(self, context: Any, agent: Any, blocks: Any) -> None:
+    def _draw_one(self, context: Any, state: Any) -> None:
+        agent, blocks = state["agent"], state["blocks"]
         self._frame.clear(depth=1.0)
         context.disable(context.DEPTH_TEST | context.CULL_FACE)
         self._sky.render()
         context.enable(context.DEPTH_TEST | context.CULL_FACE)
         self._program["camera"].write(_bytes(_projection(self._config.fov) @ _view(self._config, agent)))
         self._program["offset"].value = (0.0, 0.0, 0.0)
-        self._rooms.render()
+        self._rooms[state["room"][THEME]].render()  # a room's number is its theme's
         for block in blocks[blocks[:, ITEM] != NOTHING].tolist():
             self._program["offset"].value = (block[BLOCK_X], block[BLOCK_Y], block[BLOCK_Z])
             self._cubes.render(vertices=CUBE, first=CUBE * block[ITEM])

@@ -26,7 +26,7 @@ BRIDGE = Path(__file__).parent / "bridge"
 VIEWER = BRIDGE / "node_modules" / "prismarine-viewer"
 FARTHEST_VIEW = 8  # chunks, for the largest rooms there are
 START_SECONDS = 120.0  # a cold start on a busy machine
-END_SECONDS = 5.0
+END_SECONDS = 2.0
 
 Answer = dict[str, Any]
 
@@ -106,6 +106,8 @@ class Session:
     """Seconds that a request may take."""
     generation: int = 0
     """How often the processes were started: a world whose games were built in an earlier one must build them anew."""
+    address: tuple[str, int] | None = None
+    """Where the server is, once it was found or started."""
     leased: set[int] = field(default_factory=set)
     _processes: list[_Process] = field(default_factory=list)
     _lock: RLock = field(default_factory=RLock)
@@ -134,8 +136,8 @@ class Session:
         with self._lock:
             self.stop()
             try:
-                address = self.server or self._start_server()
-                bridge = _Process("The Minecraft bridge", "bridge.js", *map(str, address), speaks="stdout")
+                self.address = self.server or self._start_server()
+                bridge = _Process("The Minecraft bridge", "bridge.js", *map(str, self.address), speaks="stdout")
                 self._processes.insert(0, bridge)
                 self.generation += 1
                 self.ask({"do": "hello"}, START_SECONDS)

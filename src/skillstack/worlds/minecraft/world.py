@@ -17,21 +17,22 @@ import numpy as np
 
 from skillstack.errors import SkillstackError
 from skillstack.instructions import TaskArray
-from skillstack.worlds.minecraft.materials import BlockLooks, box_size, plan_rooms, wool_of
+from skillstack.worlds.minecraft.materials import BlockLooks, box_size, plan_rooms, plot_shift, wool_of
 from skillstack.worlds.minecraft.renderer import Renderer
 from skillstack.worlds.minecraft.session import VIEWER, Answer, session_for
 from skillstack.worlds.rooms.games import RoomGames
 from skillstack.worlds.rooms.layout import (
-    BLOCK_Y,
     FACING,
     HELD,
     ITEM,
     NOTHING,
     PLACED,
+    THEME,
     RoomsConfig,
     State,
     X,
     Z,
+    are_states,
     make_states,
 )
 from skillstack.worlds.world import Frames, IntArray, Seeds, check_actions
@@ -64,8 +65,7 @@ class MinecraftWorld(RoomGames):
         try:
             cells = self._build()
             looks = _looks()
-            rooms = looks.mesh(cells, box_size(self.config))
-            self._renderer = Renderer(self.config, looks, rooms, self._wools)
+            self._renderer = Renderer(self.config, looks, looks.room_meshes(self.config, cells), self._wools)
             self._first_games()
             self._put(self._states, self._all)
         except BaseException:
@@ -90,8 +90,7 @@ class MinecraftWorld(RoomGames):
         steps = [[self._plots[game], action] for game, action in zip(games.tolist(), actions.tolist(), strict=True)]
         answer = self._ask({"do": "step", "games": steps})
         before = self.state[games]
-        for game, found in zip(games.tolist(), answer["states"], strict=True):
-            self._read(game, found)
+        self._read(games, answer)
         self.state["agent"][games, PLACED] = _placed(before, self.state[games])
 
     def restore(self, snapshots: State, games: IntArray | Sequence[int] | None = None) -> None:
@@ -108,32 +107,33 @@ class MinecraftWorld(RoomGames):
         wanted = [[self._plots[game], self._description_of(states[game])] for game in games.tolist()]
         answer = self._ask({"do": "place", "games": wanted})
         self._states[games] = states[games]  # what is no block and no place: what was put down last, what is to be kept
-        for game, found in zip(games.tolist(), answer["states"], strict=True):
-            self._read(game, found)
+        self._read(games, answer)
 
     def _description_of(self, state: Any) -> Answer:
-        """A state as the bridge is told it: places in the plot, where cell (0, 0) is at 1, 1."""
+        """A state as the bridge is told it: with places on the plot."""
+        shift = plot_shift(int(state["room"][THEME]))
         agent, blocks = state["agent"].tolist(), state["blocks"].tolist()
         return {
-            "agent": [agent[X] + 1, agent[Z] + 1, agent[FACING]],
+            "agent": [agent[X] + shift, agent[Z] + 1, agent[FACING]],
             "held": None if agent[HELD] == NOTHING else self._wools[agent[HELD]],
-            "blocks": [[self._wools[item], x + 1, y + 1, z + 1] for item, x, z, y in blocks if item != NOTHING],
+            "blocks": [[self._wools[item], x + shift, y + 1, z + 1] for item, x, z, y in blocks if item != NOTHING],
         }
 
-    def _read(self, game: int, found: Sequence[Any]) -> None:
+    def _read(self, games: IntArray, answer: Answer) -> None:
         """Take over what the bridge has read in the game."""
-        x, z, facing, held, standing = found
-        agent, blocks = self.state["agent"][game], self.state["blocks"][game]
-        agent[[X, Z, FACING]] = x - 1, z - 1, facing
-        agent[HELD] = NOTHING if held is None else self._item(held)
-        if len(standing) > len(blocks):
-            raise SkillstackError(f"There are {len(standing)} blocks in a room for {len(blocks)}: is somebody else there?")
-        blocks[:] = 0
-        blocks[:, ITEM] = NOTHING
-        for slot, (name, bx, by, bz) in enumerate(standing):
-            blocks[slot] = self._item(name), bx - 1, bz - 1, by - 1
-        if (blocks[:, BLOCK_Y] > 1).any():
-            raise SkillstackError("There is a stack of three blocks in a room: is somebody else there?")
+        for game, (x, z, facing, held, standing) in zip(games.tolist(), answer["states"], strict=True):
+            agent, blocks = self.state["agent"][game], self.state["blocks"][game]
+            shift = plot_shift(int(self.state["room"][game, THEME]))
+            agent[[X, Z, FACING]] = x - shift, z - 1, facing
+            agent[HELD] = NOTHING if held is None else self._item(held)
+            if len(standing) > len(blocks):
+                raise SkillstackError(f"{len(standing)} blocks are in a room for {len(blocks)}: who else is there?")
+            blocks[:] = 0
+            blocks[:, ITEM] = NOTHING
+            for slot, (name, bx, by, bz) in enumerate(standing):
+                blocks[slot] = self._item(name), bx - shift, bz - 1, by - 1
+        if not are_states(self.config, self._states, self.num_games):
+            raise SkillstackError("There are blocks where no player of ours puts them: is somebody else in the rooms?")
 
     def _item(self, name: str) -> int:
         if name not in self._wools:

@@ -32,6 +32,10 @@ const REQUESTS = {
     const built = []
     for (let first = 0; first < plots.length; first += JOIN_AT_ONCE) {
       built.push(...await Promise.all(plots.slice(first, first + JOIN_AT_ONCE).map(async plot => {
+        if (players.has(plot) && players.get(plot).viewDistance < view) { // it was there for smaller rooms
+          players.get(plot).leave()
+          players.delete(plot)
+        }
         if (!players.has(plot)) {
           const player = new Player(plot, address, view)
           players.set(plot, player)
@@ -51,10 +55,16 @@ const REQUESTS = {
     return { states: await each(games, (player, action) => player.act(action)) }
   },
 
+  // Take away what was built on plots, and leave them.
   async leave ({ plots }) {
-    for (const plot of plots) {
-      players.get(plot)?.leave()
-      players.delete(plot)
+    const there = plots.filter(plot => players.has(plot))
+    try {
+      await Promise.all(there.map(plot => players.get(plot).clear()))
+    } finally {
+      for (const plot of there) {
+        players.get(plot).leave()
+        players.delete(plot)
+      }
     }
     return {}
   }

@@ -2,6 +2,7 @@
 'use strict'
 
 const mineflayer = require('mineflayer')
+const createItem = require('prismarine-item')
 const { Vec3 } = require('vec3')
 
 const VERSION = '1.16.5'
@@ -9,9 +10,11 @@ const ORIGIN = new Vec3(4096, 100, 4096) // of plot 0: a corner of a chunk, high
 const SPACING = 256 // blocks from plot to plot, so that no player sees or hears of another
 const ROW = 32 // plots side by side before the next row begins
 const HOP = 8 // blocks; servers send back whoever moves further at once
+const SENTINEL = [0, -1, 0] // the place under the floor whose change says that all before it is done
 const HAND = 36 // the first slot of the bar at the bottom
-const PATIENCE = 1500 // ms until a request that the server did not answer is made again
-const TRIES = 4
+const PATIENCE = 1500 // ms until a request that the server did not answer is made again; then longer each time
+const TRIES = 6
+const REFUSAL = /permission|unknown|not found/i // what servers say to a player who may not use a command
 
 // x grows to the east, z to the south; facings are north, east, south, west.
 const FORWARD = [new Vec3(0, 0, -1), new Vec3(1, 0, 0), new Vec3(0, 0, 1), new Vec3(-1, 0, 0)]
@@ -22,13 +25,12 @@ const TURN_RIGHT = 5
 const PICK_UP = 6
 
 class Player {
-  constructor (plot, address, viewDistance) {
-    this.plot = plot
+  constructor (plot, address, viewDistance, username = `skillstack${plot}`) {
+    this.username = username
     this.origin = ORIGIN.offset(SPACING * (plot % ROW), 0, SPACING * Math.floor(plot / ROW))
     this.address = address
     this.viewDistance = viewDistance
     this.facing = 0
-    this.toggle = false
     this.dirty = true
     this.standing = []
     this.free = [] // cells of the rooms that were built as air, where wool may stand
@@ -38,7 +40,7 @@ class Player {
   async join () {
     const bot = this.bot = mineflayer.createBot({
       ...this.address,
-      username: `skillstack${this.plot}`,
+      username: this.username,
       auth: 'offline',
       version: VERSION,
       hideErrors: true,
@@ -47,18 +49,20 @@ class Player {
       plugins: { physics: false } // we move in whole blocks, and answer the server's own moves below
     })
     this.ended = new Promise((resolve, reject) => {
-      bot.once('error', error => reject(new Error(`${name(this.address)} cannot be joined: ${error.message || error.code || error}`)))
+      bot.on('error', error => reject(new Error(`${name(this.address)} cannot be joined: ${error.message || error.code || error}`)))
       bot.once('kicked', reason => reject(new Error(`${name(this.address)} sent the player away: ${plain(reason)}`)))
       bot.once('end', reason => reject(new Error(`${name(this.address)} ended the connection (${reason}).`)))
     })
     this.ended.catch(() => {}) // whoever waits next is told
     bot._client.on('position', packet => this.moved(packet))
+    bot.on('messagestr', text => { if (REFUSAL.test(text)) this.refusal = text })
     await this.within(30_000, new Promise(resolve => bot.once('spawn', resolve)), 'let the player in')
     if (bot.game.gameMode !== 'creative') {
       bot.chat('/gamemode creative')
-      await this.within(3000, until(bot, 'game', () => bot.game.gameMode === 'creative'),
+      await this.within(3000, until(bot, 'game', () => bot.game.gameMode === 'creative').promise,
         `let ${bot.username} play in creative mode, which is needed: make it an operator, or creative mode the default`)
     }
+    bot.setQuickBarSlot(0)
     bot.on('blockUpdate', () => { this.dirty = true })
     const sentBack = new Promise(resolve => bot.once('forcedMove', resolve))
     this.sendLook() // flying-squid takes a player for arrived after the first look, and puts it back to its start then
@@ -70,7 +74,7 @@ class Player {
   async goTo (target) {
     const { bot } = this
     const there = () => bot.entity.position.distanceTo(target) < 2 && bot.world.getColumnAt(target) !== null
-    await this.insist(() => bot.chat(`/tp ${bot.username} ${fixed(target)}`), there, 'forcedMove', 'chunkColumnLoad',
+    await this.insist(() => bot.chat(`/tp ${bot.username} ${fixed(target)}`), there, bot, ['forcedMove', 'chunkColumnLoad'],
       `teleport ${bot.username}: make it an operator`)
     this.setPosition(target)
   }
@@ -92,6 +96,7 @@ class Player {
     for (const at of cells) {
       if (this.nameAt(at) !== (wanted.get(String(at)) ?? 'air')) throw new Error(`The server did not build the rooms at ${this.place(at)}.`)
     }
+    this.box = cells
     this.free = cells.filter(at => !wanted.has(String(at)))
     this.inFree = new Set(this.free.map(String))
     this.dirty = true
@@ -149,7 +154,7 @@ class Player {
     if (at === undefined || name === null) return
     const below = bot.blockAt(this.place(at).offset(0, -1, 0))
     await this.insist(() => bot._genericPlace(below, new Vec3(0, 1, 0), { forceLook: 'ignore', swingArm: 'right' }),
-      () => this.nameAt(at) === name, 'blockUpdate', null, `let ${bot.username} put a block down`)
+      () => this.nameAt(at) === name, bot, ['blockUpdate'], `let ${bot.username} put a block down`)
     await this.hold(null)
   }
 
@@ -180,19 +185,18 @@ class Player {
   async hold (name) {
     if (this.held() === name) return
     const { bot } = this
-    const item = name === null ? null : new (require('prismarine-item')(bot.registry))(bot.registry.itemsByName[name].id, 1)
-    await this.within(TRIES * PATIENCE, bot.creative.setInventorySlot(HAND, item), 'put a block into the hand')
+    const Item = createItem(bot.registry)
+    const item = name === null ? null : new Item(bot.registry.itemsByName[name].id, 1)
+    await this.insist(() => bot._client.write('set_creative_slot', { slot: HAND, item: Item.toNotch(item) }),
+      () => this.held() === name, bot.inventory, [`updateSlot:${HAND}`], `put ${name} into the hand of ${bot.username}`)
   }
 
-  // Set blocks by the server's command, and wait until all that was sent before has been carried out: a block under the
-  // floor changes last.
-  async setBlocks (commands) {
-    const sentinel = [0, -1, 0]
-    this.toggle = this.nameAt(sentinel) !== 'oak_planks'
-    const all = [...commands, [this.toggle ? 'oak_planks' : 'stone_bricks', sentinel]]
+  // Set blocks by the server's command, and wait until that and all that was sent before has been carried out.
+  async setBlocks (commands, last = this.nameAt(SENTINEL) === 'oak_planks' ? 'stone_bricks' : 'oak_planks') {
+    const all = [...commands, [last, SENTINEL]]
     const missing = () => all.filter(([name, at]) => this.nameAt(at) !== name)
     await this.insist(() => missing().forEach(([name, at]) => this.bot.chat(`/setblock ${whole(this.place(at))} ${name}`)),
-      () => missing().length === 0, 'blockUpdate', null, `let ${this.bot.username} set blocks: make it an operator`)
+      () => missing().length === 0, this.bot, ['blockUpdate'], `let ${this.bot.username} set blocks: make it an operator`)
   }
 
   async walk (target) {
@@ -223,6 +227,13 @@ class Player {
     bot.emit('forcedMove')
   }
 
+  // Take everything away that was built.
+  async clear () {
+    const built = this.box.filter(at => this.nameAt(at) !== 'air')
+    await this.setBlocks(built.map(at => ['air', at]))
+    await this.setBlocks([], 'air')
+  }
+
   leave () {
     this.bot?.end()
   }
@@ -241,13 +252,17 @@ class Player {
     return this.bot.registry.blocksByStateId[state]?.name ?? 'nothing yet'
   }
 
-  // Ask, wait until it is so, and ask again if it takes too long.
-  async insist (ask, done, event, otherEvent, what) {
-    for (let attempt = 0; attempt < TRIES && !done(); attempt++) {
+  // Ask, wait until it is so, and ask again if it takes too long; `events` of the emitter say when to look.
+  async insist (ask, done, emitter, events, what) {
+    this.refusal = null
+    const over = () => done() || this.refusal !== null
+    for (let attempt = 1; attempt <= TRIES && !over(); attempt++) {
       ask()
-      await Promise.race([until(this.bot, event, done), otherEvent ? until(this.bot, otherEvent, done) : this.ended, sleep(PATIENCE), this.ended])
+      const looks = [until(this.bot, 'messagestr', over), ...events.map(event => until(emitter, event, over))]
+      await Promise.race([...looks.map(look => look.promise), sleep(attempt * PATIENCE), this.ended])
+      for (const look of looks) look.stop()
     }
-    if (!done()) throw new Error(`${name(this.address)} did not ${what}.`)
+    if (!done()) throw new Error(`${name(this.address)} did not ${what}${this.refusal ? ` (it says: ${this.refusal})` : ''}.`)
   }
 
   async within (milliseconds, promise, what) {
@@ -258,12 +273,15 @@ class Player {
   }
 }
 
+// A promise that is kept when an event finds it done, and a way to stop looking.
 function until (emitter, event, done) {
-  return new Promise(resolve => {
-    const look = () => { if (done()) { emitter.off(event, look); resolve() } }
+  let look
+  const promise = new Promise(resolve => {
+    look = () => { if (done()) resolve() }
     emitter.on(event, look)
     look()
   })
+  return { promise, stop: () => emitter.off(event, look) }
 }
 
 function isOurs (block) {
