@@ -105,7 +105,8 @@ def _context() -> tuple[Any, RLock]:
         ) from error
     os.environ.setdefault("LP_NUM_THREADS", "1")  # of Mesa's software renderer; frames are small, threads only wait
     try:
-        context = moderngl.create_context(
+        create: Any = moderngl.create_context  # its types do not know the backends' own settings
+        context = create(
             standalone=True, backend="egl", libgl="libGL.so.1", libegl="libEGL.so.1", require=330
         )
     except Exception as error:  # moderngl raises plain Exceptions

@@ -9,6 +9,7 @@ const VERSION = '1.16.5'
 const ORIGIN = new Vec3(4096, 100, 4096) // of plot 0: a corner of a chunk, high up, far from where players spawn
 const SPACING = 256 // blocks from plot to plot, so that no player sees or hears of another
 const ROW = 32 // plots side by side before the next row begins
+const CHUNK = 16 // blocks
 const HOP = 8 // blocks; servers send back whoever moves further at once
 const SENTINEL = [0, -1, 0] // the place under the floor whose change says that all before it is done
 const HAND = 36 // the first slot of the bar at the bottom
@@ -73,14 +74,23 @@ class Player {
   // Far away by the server's own command, which only operators may use.
   async goTo (target) {
     const { bot } = this
-    const there = () => bot.entity.position.distanceTo(target) < 2 && bot.world.getColumnAt(target) !== null
-    await this.insist(() => bot.chat(`/tp ${bot.username} ${fixed(target)}`), there, bot, ['forcedMove', 'chunkColumnLoad'],
+    const there = () => bot.entity.position.distanceTo(target) < 2
+    await this.insist(() => bot.chat(`/tp ${bot.username} ${fixed(target)}`), there, bot, ['forcedMove'],
       `teleport ${bot.username}: make it an operator`)
     this.setPosition(target)
   }
 
+  // Wait until all chunks of a box have been sent: till then every block looks like air.
+  async see ([width, , depth]) {
+    const chunks = []
+    for (let x = 0; x < width + CHUNK; x += CHUNK) for (let z = 0; z < depth + CHUNK; z += CHUNK) chunks.push([Math.min(x, width - 1), 0, Math.min(z, depth - 1)])
+    await this.insist(() => {}, () => chunks.every(at => this.bot.world.getColumnAt(this.place(at))), this.bot, ['chunkColumnLoad'],
+      'send the land around the rooms')
+  }
+
   // Build rooms: `blocks` are [name, x, y, z] within a box of `size`, all else in it is air.
   async build (blocks, size) {
+    await this.see(size)
     const wanted = new Map(blocks.map(([name, ...at]) => [String(at), name]))
     const commands = []
     const cells = []
