@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from PIL import Image, ImageDraw, ImageFont
 from pictures import BIG, IMAGES, INK, PAPER, PILES, SOME, STANDARD, View, world_of
+from PIL import Image, ImageDraw, ImageFont
 
 from skillstack.worlds.minecraft import MinecraftWorld
 from skillstack.worlds.rooms.layout import EAST, NORTH, SOUTH, WEST

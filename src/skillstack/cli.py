@@ -16,7 +16,7 @@ from rich.console import Console
 
 from skillstack import Instruction, SkillstackError, __version__
 from skillstack.learning.config import TrainConfig
-from skillstack.worlds.making import WorldName
+from skillstack.worlds.making import USUAL_GAMES, WorldName
 from skillstack.worlds.world import Limits
 
 DESCRIPTION = """Agents that learn skills in stages, call earlier skills by their names, and can always say their plan.
@@ -82,8 +82,8 @@ class Evaluate:
     """Most decisions of one run of a higher level."""
     episode_limit: int = Limits.episode
     """Most primitive steps of a whole game."""
-    games: int = 64
-    """How many games to play at once; it changes the speed only."""
+    games: int | None = None
+    """How many games to play at once, 64 by default and 16 in Minecraft; it changes the speed only."""
     threads: int = 1
     """Threads of the networks and of the drawing; more than there are free cores is slower."""
     colours: bool = False
@@ -205,9 +205,8 @@ def evaluate(args: Evaluate, console: Console) -> None:
     config = RunnerConfig(limits, greedy=args.greedy, grammar=args.grammar)
     evaluations = []
     for room in ("small", "big") if args.room == "both" else (args.room,):
-        world, player = cast(
-            args.agent, RoomsConfig(big=room == "big"), args.games, args.threads, args.world, args.server
-        )
+        games = USUAL_GAMES[args.world] if args.games is None else args.games
+        world, player = cast(args.agent, RoomsConfig(big=room == "big"), games, args.threads, args.world, args.server)
         torch.set_num_threads(args.threads)
         with _progress(f"{room} room") as progress:
             evaluation = evaluate(

@@ -10,6 +10,9 @@ from skillstack.worlds.rooms.games import RoomGames
 
 WorldName = Literal["rooms", "minecraft"]
 
+USUAL_GAMES: dict[WorldName, int] = {"rooms": 64, "minecraft": 16}
+"""How many games are best played at once: in Minecraft each is a player who must join."""
+
 
 def make_world(
     name: WorldName, config: RoomsConfig, num_games: int = 1, threads: int = 1, server: str | None = None

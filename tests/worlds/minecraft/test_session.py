@@ -53,7 +53,7 @@ class TestAfterAnAccident:
     @pytest.mark.parametrize("which", ["bridge", "server"])
     def test_of(self, which: str, number: signal.Signals, world: MinecraftWorld) -> None:
         world.restore(make_state(STANDARD, (2, 2, EAST), {(3, 2): "blue"}, held="blue"), [0])
-        world._session.patience = 20.0  # who hangs is waited for, but not for ever
+        world._session.patience = 10.0  # who hangs is waited for, but not for ever
         before, pids = world.snapshot([1]), world._session.pids()
         os.kill(pids[("bridge", "server").index(which)], number)
         world.step([PUT_DOWN], [0])  # puts are answered by the server, so they notice that it is gone

@@ -106,9 +106,7 @@ def _context() -> tuple[Any, RLock]:
     os.environ.setdefault("LP_NUM_THREADS", "1")  # of Mesa's software renderer; frames are small, threads only wait
     try:
         create: Any = moderngl.create_context  # its types do not know the backends' own settings
-        context = create(
-            standalone=True, backend="egl", libgl="libGL.so.1", libegl="libEGL.so.1", require=330
-        )
+        context = create(standalone=True, backend="egl", libgl="libGL.so.1", libegl="libEGL.so.1", require=330)
     except Exception as error:  # moderngl raises plain Exceptions
         raise SkillstackError(
             "Drawing Minecraft needs OpenGL 3.3 over EGL, which is not here "

@@ -84,8 +84,14 @@ class Player {
   async see ([width, , depth]) {
     const chunks = []
     for (let x = 0; x < width + CHUNK; x += CHUNK) for (let z = 0; z < depth + CHUNK; z += CHUNK) chunks.push([Math.min(x, width - 1), 0, Math.min(z, depth - 1)])
-    await this.insist(() => {}, () => chunks.every(at => this.bot.world.getColumnAt(this.place(at))), this.bot, ['chunkColumnLoad'],
-      'send the land around the rooms')
+    const stir = () => [0.1, 0].forEach(x => this.setPosition(this.origin.offset(1.5 + x, 1, 1.5)))
+    const stirring = setInterval(stir, 50) // flying-squid forgets to send chunks to who arrives while it sends others
+    try {
+      await this.insist(() => {}, () => chunks.every(at => this.bot.world.getColumnAt(this.place(at))), this.bot, ['chunkColumnLoad'],
+        'send the land around the rooms')
+    } finally {
+      clearInterval(stirring)
+    }
   }
 
   // Build rooms: `blocks` are [name, x, y, z] within a box of `size`, all else in it is air.

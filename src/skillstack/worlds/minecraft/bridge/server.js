@@ -34,6 +34,7 @@ const server = createMCServer({
 
 server.getSpawnPoint = async () => new Vec3(0, 100, 0) // flying-squid's own looks for ground, and there is none
 server.on('newPlayer', player => {
+  player.worldSendInitialChunks = async () => {} // there is nothing to see where players come in
   player.on('sendBlock_cancel', ({ position }, cancel) => {
     if (position.distanceTo(player.position) > NEARBY) cancel(false)
   })
