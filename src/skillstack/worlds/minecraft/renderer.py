@@ -112,6 +112,7 @@ def _context() -> tuple[Any, RLock]:
             "Drawing Minecraft needs OpenGL 3.3 over EGL, which is not here "
             f'({error}): run "make minecraft", or install Debian\'s libegl1, libgl1 and libgl1-mesa-dri.'
         ) from error
+    context.gc_mode = "context_gc"  # what worlds leave behind is kept until the context is ours: see `draw`
     return context, RLock()
 
 
@@ -124,7 +125,6 @@ class Renderer:
         self._context, self._lock = _context()
         size = config.image_size
         with self._lock, self._context as context:
-            context.gc_mode = "auto"
             self._frame = context.framebuffer(
                 [context.renderbuffer((size, size), 4)], context.depth_renderbuffer((size, size))
             )
@@ -140,6 +140,7 @@ class Renderer:
         """The views of `states[games]`."""
         frames: Frames = np.empty((len(games), *self._config.description.image_shape), dtype=np.uint8)
         with self._lock, self._context as context:
+            context.gc()
             self._frame.use()
             self._atlas.use(0)
             context.front_face = "cw"  # pictures are drawn upside down, as NumPy counts rows from above
