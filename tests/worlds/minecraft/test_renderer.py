@@ -88,11 +88,12 @@ def test_camera_light_hand_and_sky_are_the_embedded_rooms(config: RoomsConfig, m
     assert differ.mean(axis=(1, 2)).max() < 0.03  # of no single picture either
 
 
-class TestRealTextures:
-    @pytest.fixture(scope="class")
-    def looks(self) -> BlockLooks:
-        return BlockLooks.load(VIEWER)
+@pytest.fixture(scope="module")
+def looks() -> BlockLooks:
+    return BlockLooks.load(VIEWER)
 
+
+class TestRealTextures:
     def test_their_mean_colours_are_those_of_the_embedded_materials(self, looks: BlockLooks) -> None:
         names = [FLOORS[0], WALLS[0], *wool_of(STANDARD.items)]
         embedded = make_materials(STANDARD.items).mean(axis=(1, 2))[[0, 1, *range(4, 10)]]
