@@ -203,5 +203,6 @@ class TrainConfig:
 
 PRESETS = {
     "paper": TrainConfig(),
+    "fast": TrainConfig(games=32),
 }
 """Named settings. `paper`: Algorithm 2 to the letter, where docs/decisions.md does not say otherwise."""
