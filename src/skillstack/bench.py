@@ -213,7 +213,7 @@ def measure_learning(encoder: Literal["own", "frozen"], updates: int = 200, game
 def _bare_update_seconds(learner: A2CLearner, batch: Batch) -> float:
     """Forward and backward through the same networks, with the plainest of losses and nothing around it."""
     seen = learner.replay.states(batch.rows)
-    ready = torch.from_numpy(learner.render(seen) if learner.train_encoder else seen)
+    ready = torch.from_numpy(learner.render(seen)) if learner.train_encoder else torch.from_numpy(seen).float()
     begin = perf_counter()
     features = learner.encoder(ready) if learner.train_encoder else ready
     output = learner.policy.unroll(features[batch.places], batch.tasks)
