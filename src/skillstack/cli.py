@@ -67,6 +67,8 @@ class Evaluate:
     """Take the likeliest choice in place of a drawn one."""
     grammar: bool = True
     """Let the grammars guide what is called."""
+    misled: bool = False
+    """Tell the agent another item than the game's, to see whether it listens: it should fail as often as by chance."""
     flat_limit: int = Limits.flat
     """Most primitive steps of one run of the terminal level."""
     decision_limit: int = Limits.decisions
@@ -188,6 +190,7 @@ def evaluate(args: Evaluate, console: Console) -> None:
 
     from skillstack.evaluation import dump_csv, dump_json, evaluate, results_table
     from skillstack.rollout.casting import cast
+    from skillstack.rollout.player import MisledPlayer
     from skillstack.rollout.runner import RunnerConfig
     from skillstack.worlds.rooms import RoomsConfig
 
@@ -198,10 +201,14 @@ def evaluate(args: Evaluate, console: Console) -> None:
     for room in ("small", "big") if args.room == "both" else (args.room,):
         world, player = cast(args.agent, RoomsConfig(big=room == "big"), args.games, args.threads)
         torch.set_num_threads(args.threads)
+        if args.misled and args.agent == "oracle":
+            raise SkillstackError("The oracle cannot be misled: it knows where everything is.")
+        if args.misled:
+            player = MisledPlayer(player, len(player.stages) - 1 if args.level is None else args.level)
         with _progress(f"{room} room") as progress:
             evaluation = evaluate(
                 world, player, config, args.episodes, args.seed, args.level, progress,
-                skills=args.skills, agent=args.agent,
+                skills=args.skills, agent=f"{args.agent}, misled" if args.misled else args.agent,
             )  # fmt: skip
         console.print(results_table(evaluation, items=args.colours))
         evaluations.append(evaluation)
