@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 
-from skillstack.bench import measure_first_frame, measure_runner, measure_world
+from skillstack.bench import measure_first_frame, measure_learning, measure_runner, measure_world
 
 
 def test_the_first_frame_comes_sooner_the_second_time() -> None:
@@ -26,3 +28,11 @@ def test_the_world_is_measured_with_and_without_random_looks() -> None:
     for randomise in (False, True):
         speed = measure_world(4, randomise, seconds=0.05, runs=2)
         assert speed.steps_per_second > 100
+
+
+@pytest.mark.parametrize("encoder", ["own", "frozen"])
+def test_learning_is_measured_beside_the_bare_passes_it_needs(encoder: Literal["own", "frozen"]) -> None:
+    speed = measure_learning(encoder, updates=3, games=4)
+    assert speed.encoder == encoder
+    assert speed.decisions_per_second > 0
+    assert 0 < speed.ratio < 1.5

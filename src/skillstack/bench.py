@@ -1,4 +1,4 @@
-"""Speed on this machine: the world, and the runner relative to the bare forward passes that it needs."""
+"""Speed on this machine: the world, and playing and learning relative to the bare network passes that they need."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import tempfile
 from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
+from typing import Literal
 
 import gymnasium
 import numpy as np
@@ -16,6 +17,10 @@ import torch
 
 import skillstack
 from skillstack.instructions import COLOURS, SKILLS, Instruction, TaskArray, add_stage, make_stages
+from skillstack.learning.config import TrainConfig
+from skillstack.learning.learner import A2CLearner
+from skillstack.learning.replay import Batch
+from skillstack.learning.trainer import Trainer
 from skillstack.policies.agent import Agent
 from skillstack.policies.encoder import LstmState
 from skillstack.rollout.player import AgentPlayer, Proposal
@@ -26,7 +31,7 @@ from skillstack.worlds.world import Frames, IntArray
 
 WORLD_ID = "skillstack/Rooms-v0"
 RATIO_GOAL = 0.7
-"""What the runner should reach of the speed of the bare forward passes."""
+"""What the runner should reach of the speed of the bare forward passes, and learning of the passes both ways."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,16 @@ class RunnerSpeed:
     timing: Timing
 
 
+@dataclass(frozen=True)
+class LearningSpeed:
+    """Decisions trained a second, beside the bare forward and backward passes of the same batches."""
+
+    encoder: str
+    decisions_per_second: float
+    ratio: float
+    """Time of the bare passes over time of learning: 1 if nothing else took any."""
+
+
 def measure_world(num_envs: int, randomise: bool = False, seconds: float = 1.0, runs: int = 5) -> WorldSpeed:
     """Random actions in the vector environment; the median of several runs."""
     assert skillstack.__version__, "importing the package registers the world"
@@ -75,6 +90,7 @@ def measure_world(num_envs: int, randomise: bool = False, seconds: float = 1.0, 
 
 FIRST_FRAME = """
 from time import perf_counter
+from typing import Literal
 begin = perf_counter()
 import gymnasium, skillstack
 gymnasium.make("skillstack/Rooms-v0").reset(seed=0)
@@ -173,3 +189,35 @@ def _bare_seconds(agent: Agent, player: _CountingPlayer) -> float:
         seen = features[:count] if agent.shared_encoder else agent.encoder_of(level)(frames[:count])
         agent.levels[level].step(seen, tasks[:count], LstmState(state.hidden[:count], state.cell[:count]))
     return perf_counter() - begin
+
+
+def measure_learning(encoder: Literal["own", "frozen"], updates: int = 200, games: int = 64) -> LearningSpeed:
+    """Updates of a level of two by the paper's A2C, each followed by the bare passes of a batch of the same size."""
+    trainer = Trainer(TrainConfig(stages="find, get", encoder=encoder, games=games, threads=1), first_stage=1)
+    trainer.stage.turn()  # fills the replay, and warms up
+    learner, rng = trainer.stage.learner, np.random.default_rng(0)
+    assert isinstance(learner, A2CLearner), "levels above pi_0 learn by A2C"
+    learning = bare = decisions = 0.0
+    for _ in range(updates):
+        before = rng.bit_generator.state
+        begin = perf_counter()
+        learner.update(rng)
+        learning += perf_counter() - begin
+        rng.bit_generator.state = before
+        batch = learner.replay.batch(learner.replay.draw(rng, learner.config.batch))
+        decisions += float(batch.decisions.mask.sum())
+        bare += _bare_update_seconds(learner, batch)
+    return LearningSpeed(encoder, decisions / learning, bare / learning)
+
+
+def _bare_update_seconds(learner: A2CLearner, batch: Batch) -> float:
+    """Forward and backward through the same networks, with the plainest of losses and nothing around it."""
+    seen = learner.replay.states(batch.rows)
+    ready = torch.from_numpy(learner.render(seen)) if learner.train_encoder else torch.from_numpy(seen).float()
+    begin = perf_counter()
+    features = learner.encoder(ready) if learner.train_encoder else ready
+    output = learner.policy.unroll(features[batch.places], batch.tasks)
+    torch.stack([part.sum() for part in output]).sum().backward()  # type: ignore[no-untyped-call]
+    seconds = perf_counter() - begin
+    learner.optimizer.zero_grad(set_to_none=True)
+    return seconds

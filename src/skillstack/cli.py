@@ -15,7 +15,7 @@ import tyro
 from rich.console import Console
 
 from skillstack import Instruction, SkillstackError, __version__
-from skillstack.learning.config import TrainConfig
+from skillstack.learning.config import PRESETS, TrainConfig
 from skillstack.worlds.making import USUAL_GAMES, WorldName
 from skillstack.worlds.world import Limits
 
@@ -76,6 +76,8 @@ class Evaluate:
     """Take the likeliest choice in place of a drawn one."""
     grammar: bool = True
     """Let the grammars guide what is called."""
+    misled: bool = False
+    """Tell the agent another item than the game's, to see whether it listens: it should fail as often as by chance."""
     flat_limit: int = Limits.flat
     """Most primitive steps of one run of the terminal level."""
     decision_limit: int = Limits.decisions
@@ -110,7 +112,7 @@ class ShowGrammar:
 
 @dataclass
 class Bench:
-    """Measure the speed of the world and the runner on this machine, with one thread."""
+    """Measure the speed of the world, of playing and of learning on this machine, with one thread."""
 
     seconds: float = 2.0
     """How long to measure each world."""
@@ -136,7 +138,7 @@ class CheckWorld:
 class Train(TrainConfig):
     """Learn a ladder of skills, stage by stage. Any setting of the preset can be changed by its flag."""
 
-    preset: Literal["paper"] = "paper"
+    preset: Literal["paper", "fast"] = "paper"
     """Named settings to start from. "paper" is Algorithm 2 to the letter, unless docs/decisions.md says otherwise."""
     run: Path | None = None
     """The folder of the run; runs/PRESET-SEED by default."""
@@ -197,6 +199,7 @@ def evaluate(args: Evaluate, console: Console) -> None:
 
     from skillstack.evaluation import dump_csv, dump_json, evaluate, results_table
     from skillstack.rollout.casting import cast
+    from skillstack.rollout.player import MisledPlayer
     from skillstack.rollout.runner import RunnerConfig
     from skillstack.worlds.rooms import RoomsConfig
 
@@ -208,10 +211,14 @@ def evaluate(args: Evaluate, console: Console) -> None:
         games = USUAL_GAMES[args.world] if args.games is None else args.games
         world, player = cast(args.agent, RoomsConfig(big=room == "big"), games, args.threads, args.world, args.server)
         torch.set_num_threads(args.threads)
+        if args.misled and args.agent == "oracle":
+            raise SkillstackError("The oracle cannot be misled: it knows where everything is.")
+        if args.misled:
+            player = MisledPlayer(player, len(player.stages) - 1 if args.level is None else args.level)
         with _progress(f"{room} room") as progress:
             evaluation = evaluate(
                 world, player, config, args.episodes, args.seed, args.level, progress,
-                skills=args.skills, agent=args.agent,
+                skills=args.skills, agent=f"{args.agent}, misled" if args.misled else args.agent,
             )  # fmt: skip
         console.print(results_table(evaluation, items=args.colours))
         evaluations.append(evaluation)
@@ -285,7 +292,7 @@ def bench(args: Bench, console: Console) -> None:
     import torch
     from rich.table import Table
 
-    from skillstack.bench import RATIO_GOAL, measure_first_frame, measure_runner, measure_world
+    from skillstack.bench import RATIO_GOAL, measure_first_frame, measure_learning, measure_runner, measure_world
 
     if args.seconds <= 0:
         raise SkillstackError(f"The seconds to measure must be more than 0, not {args.seconds:g}.")
@@ -312,6 +319,14 @@ def bench(args: Bench, console: Console) -> None:
             highlight=False,
         )
         console.print("\n".join(result.timing.lines()), style="dim", highlight=False)
+    for encoder in ("frozen", "own"):
+        with console.status(f"learning with an encoder that is {encoder}"):
+            learning = measure_learning(encoder)
+        console.print(
+            f"Learning, {encoder} encoder: {learning.decisions_per_second:,.0f} decisions a second, {learning.ratio:.2f} "
+            f"of the speed of the bare forward and backward passes; the goal is {RATIO_GOAL}.",
+            highlight=False,
+        )
     if not args.quick:
         _growth(args.episodes, console)
 
@@ -399,6 +414,17 @@ Command = (
 )
 
 
+def _preset(arguments: list[str]) -> Train:
+    """The settings that the other flags change; what is no preset is left for the parser to refuse."""
+    names = [
+        follower if word == "--preset" else word.removeprefix("--preset=")
+        for word, follower in zip(arguments, [*arguments[1:], ""], strict=True)
+        if word == "--preset" or word.startswith("--preset=")
+    ]
+    name = names[-1] if names and names[-1] in PRESETS else Train.preset
+    return Train(preset=name, **{field.name: getattr(PRESETS[name], field.name) for field in fields(TrainConfig)})
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; returns the exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
@@ -406,7 +432,13 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"skillstack {__version__}")
         return 0
     try:
-        args = tyro.cli(Command, prog="skillstack", description=DESCRIPTION, args=arguments or ["--help"])
+        args = tyro.cli(  # type: ignore[call-overload]
+            Command,
+            prog="skillstack",
+            description=DESCRIPTION,
+            args=arguments or ["--help"],
+            **({"default": _preset(arguments)} if arguments[:1] == ["train"] else {}),
+        )
         COMMANDS[type(args)](args, Console())
     except SkillstackError as error:
         print(f"skillstack: {error}", file=sys.stderr)

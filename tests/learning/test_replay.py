@@ -99,7 +99,7 @@ def test_hindsight_spans_end_when_a_task_comes_to_hold_and_start_where_it_did_no
     for episode in episodes:
         replay = Replay(1000, gamma=0.9)
         replay.add(episode)
-        replay.add_hindsight(episode, tasks, 1.0, rng)
+        replay.add_hindsight(episode, tasks, 1.0, 4, rng)
         assert episode.reached is not None
         for span in replay.spans(hindsight=True):
             batch = replay.batch(np.array([span]))
@@ -108,6 +108,7 @@ def test_hindsight_spans_end_when_a_task_comes_to_hold_and_start_where_it_did_no
             assert episode.reached[rows[-1] + 1, number]
             assert not episode.reached[rows, number].any()
             assert batch.decisions.returns[-1, 0] == 1.0
+            assert 1 <= len(rows) <= 4
             found += 1
     assert found > 10
 

@@ -202,6 +202,15 @@ def test_a_world_without_actions_is_refused() -> None:
 # Saving and loading
 
 
+def test_a_gated_agent_comes_back_gated(tmp_path: Path) -> None:
+    agent = Agent.create(SMALL, make_stages("find get", SMALL.vocabulary.items), gated=True, seed=2)
+    agent.save(tmp_path / "agent")
+    loaded = Agent.load(tmp_path / "agent")
+    assert loaded.gated
+    assert same_weights(agent, loaded)
+    assert not Agent.create(SMALL, make_stages("find", SMALL.vocabulary.items)).gated
+
+
 @both_encoder_settings
 def test_a_loaded_agent_is_the_saved_one(tmp_path: Path, shared_encoder: bool) -> None:
     agent = small_agent("get find put", shared_encoder=shared_encoder)

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from skillstack.errors import SkillstackError
-from skillstack.policies.encoder import InstructionEncoder, LstmState, RecurrentTrunk, VisualEncoder
+from skillstack.policies.encoder import Gate, InstructionEncoder, LstmState, RecurrentTrunk, VisualEncoder
 from skillstack.policies.flat import FlatPolicy
 
 torch.set_num_threads(1)
@@ -56,6 +56,41 @@ def test_an_untrained_policy_is_near_uniform() -> None:
     policy = FlatPolicy(num_skills=1, num_items=6, num_actions=8)
     output, _ = policy.step(torch.rand(16, 256), torch.zeros(16, 2, dtype=torch.long), LstmState.zeros(16))
     assert (output.action.softmax(-1) - 1 / 8).abs().max() < 0.01
+
+
+def test_a_gated_encoder_gives_the_convolutions_maps_and_the_gate_the_features() -> None:
+    torch.manual_seed(0)
+    encoder, gate = VisualEncoder((84, 84, 3), gated=True), Gate((84, 84, 3))
+    maps = encoder(random_frames(2))
+    assert maps.shape == (2, 3136)
+    nn.init.zeros_(gate.maps.weight)  # all words let all maps through as they are
+    expected = functional.linear(maps, gate.fully_connected.weight, gate.fully_connected.bias).relu()
+    torch.testing.assert_close(gate(maps, torch.randn(2, 128)), expected)
+
+
+def test_words_that_close_a_map_hide_what_is_on_it() -> None:
+    torch.manual_seed(0)
+    gate = Gate((84, 84, 3))
+    words, maps = torch.randn(1, 128), torch.rand(1, 3136)
+    with torch.no_grad():
+        gate.maps.weight.zero_()
+        gate.maps.bias[5] = -200.0
+    changed = maps.clone()
+    changed[:, 5 * 49 : 6 * 49] += 1.0
+    torch.testing.assert_close(gate(maps, words), gate(changed, words))
+    changed[:, :49] += 1.0
+    assert not torch.allclose(gate(maps, words), gate(changed, words))
+
+
+@pytest.mark.parametrize("gated", [False, True])
+def test_with_a_gate_too_steps_and_unrolls_are_the_same(gated: bool) -> None:
+    torch.manual_seed(0)
+    trunk = RecurrentTrunk(2, 3, Gate((36, 36, 3)) if gated else None)
+    seen, tasks = torch.rand(5, 2, 64 if gated else 256), torch.tensor([[0, 1], [1, 2]])
+    unrolled, state = trunk.unroll(seen, tasks), LstmState.zeros(2)
+    for t in range(5):
+        hidden, state = trunk.step(seen[t], tasks, state)
+        torch.testing.assert_close(hidden, unrolled[t])
 
 
 def test_encoding_leaves_the_frames_as_they_were() -> None:

@@ -67,7 +67,9 @@ class PPOConfig:
     value: float = 0.5
     """Weight of the value losses."""
     hindsight: float = 1.0
-    """Weight of the self-imitation of other tasks achieved on the way; 0 for none."""
+    """Weight of the self-imitation of tasks achieved on the way, the one that was meant included; 0 for none."""
+    hindsight_steps: int = 4
+    """The last so many steps before a success are imitated: what came before was not on the way to it for sure."""
     decay_episodes: int = 20_000
     """Episodes over which learning rate and entropy bonus come down in a line to a tenth: policies must get sharp."""
 
@@ -122,6 +124,8 @@ class TrainConfig:
     """Of everything random: weights, games, choices, batches."""
     encoder: Literal["own", "shared", "frozen"] = "frozen"
     """Each level sees through its own, or all through one that goes on learning, or through that of pi_0, frozen."""
+    fusion: Literal["gate", "concatenate"] = "gate"
+    """Words gate the convolutions' maps, or stand beside the features, as in the paper, where they are not heeded."""
     flat: bool = False
     """Learn all tasks with one flat policy, each stage fine-tuned from the one before: the paper's baseline."""
     games: int = 64
@@ -208,5 +212,6 @@ class TrainConfig:
 
 PRESETS = {
     "paper": TrainConfig(),
+    "fast": TrainConfig(games=32),
 }
 """Named settings. `paper`: Algorithm 2 to the letter, where docs/decisions.md does not say otherwise."""

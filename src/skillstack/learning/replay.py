@@ -73,17 +73,20 @@ class Replay:
         self._add_span(start, len(episode), episode.task, float(episode.rewards[-1]), hindsight=False)
         self._forget()
 
-    def add_hindsight(self, episode: Episode, tasks: TaskArray, success: float, rng: np.random.Generator) -> None:
-        """The episode just added as successes of other tasks: whenever it achieved one, from a random moment on.
+    def add_hindsight(
+        self, episode: Episode, tasks: TaskArray, success: float, steps: int, rng: np.random.Generator
+    ) -> None:
+        """The episode just added as successes of other tasks: whenever it achieved one, from shortly before it on.
 
-        `tasks` are those of `episode.reached`. A moment at which the task is achieved already is no start for it.
+        It starts a random number of `steps` before the success. `tasks` are those of `episode.reached`. A moment at
+        which the task is achieved already is no start for it.
         """
         assert episode.reached is not None, "the runner was not asked for hindsight"
         first = self.num_decisions - len(episode)
         reached = episode.reached
         for end, number in np.argwhere(reached[1:] & ~reached[:-1]).tolist():
             before = np.flatnonzero(reached[: end + 1, number])
-            earliest = int(before[-1]) + 1 if len(before) else 0
+            earliest = max(int(before[-1]) + 1 if len(before) else 0, end + 1 - steps)
             begin = int(rng.integers(earliest, end + 1))
             self._add_span(first + begin, end + 1 - begin, tasks[number], success, hindsight=True)
 

@@ -71,6 +71,7 @@ def add_stage(
         stages=", ".join(vocabulary.skills),
         items=vocabulary.items,
         encoder="frozen" if agent.shared_encoder else "own",
+        fusion="gate" if agent.gated else "concatenate",
     )
     agent = replace(agent, world=config.world().description)
     added = stages[-1].novel

@@ -270,6 +270,7 @@ def _make_agent(config: TrainConfig, stages: tuple[Stage, ...]) -> Agent:
         config.world().description,
         stages,
         shared_encoder=config.encoder != "own",
+        gated=config.fusion == "gate",
         seed=config.seed,
         smoothing=config.level.smoothing,
     )

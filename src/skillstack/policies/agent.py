@@ -26,7 +26,7 @@ from skillstack import __version__
 from skillstack.disk import write_folder
 from skillstack.errors import SkillstackError
 from skillstack.instructions import Stage, TaskSet, Vocabulary, add_stage, stages_from_words, stages_to_words
-from skillstack.policies.encoder import VisualEncoder
+from skillstack.policies.encoder import Gate, VisualEncoder
 from skillstack.policies.flat import FlatPolicy
 from skillstack.policies.grammar import Grammar
 from skillstack.policies.hierarchical import HierarchicalPolicy
@@ -58,6 +58,8 @@ class Agent:
     """One, or one a level; `encoder_of` knows which."""
     grammars: list[Grammar | None]
     """One a level; the terminal level has none."""
+    gated: bool = False
+    """Whether words gate what is seen, or stand beside it, as in the paper."""
 
     @classmethod
     def create(
@@ -66,12 +68,13 @@ class Agent:
         stages: Sequence[Stage],
         *,
         shared_encoder: bool = False,
+        gated: bool = False,
         seed: int = 0,
         smoothing: float = 0.0,
     ) -> Agent:
         """An agent that has learned nothing. A level's weights depend on the seed and the level, not on the others."""
         _check(world, stages)
-        agent = cls(world, (), shared_encoder, [], [], [])
+        agent = cls(world, (), shared_encoder, [], [], [], gated)
         for stage in stages:
             agent = agent._with(stage, seed, smoothing)
         return agent
@@ -112,9 +115,10 @@ class Agent:
 
     def _with(self, stage: Stage, seed: int, smoothing: float) -> Agent:
         with _seeded(seed, stage.level):
-            level = _make_level(stage, len(self.world.actions))
+            gate = Gate(self.world.image_shape) if self.gated else None
+            level = _make_level(stage, len(self.world.actions), gate)
             needs_encoder = not (self.shared_encoder and self.encoders)
-            encoders = [VisualEncoder(self.world.image_shape)] if needs_encoder else []
+            encoders = [VisualEncoder(self.world.image_shape, gated=self.gated)] if needs_encoder else []
         grammar = Grammar(stage.tasks, stage.base, smoothing) if stage.base else None
         return replace(
             self,
@@ -171,16 +175,17 @@ def _check(world: WorldDescription, stages: Sequence[Stage]) -> None:
         base = stage.tasks
 
 
-def _make_level(stage: Stage, num_actions: int) -> Level:
+def _make_level(stage: Stage, num_actions: int, gate: Gate | None) -> Level:
     skills, items = len(stage.tasks.skills), len(stage.tasks.items)
     if not stage.base:
-        return FlatPolicy(num_skills=skills, num_items=items, num_actions=num_actions)
+        return FlatPolicy(num_skills=skills, num_items=items, num_actions=num_actions, gate=gate)
     return HierarchicalPolicy(
         num_skills=skills,
         num_items=items,
         num_base_skills=len(stage.base.skills),
         num_base_items=len(stage.base.items),
         num_actions=num_actions,
+        gate=gate,
     )
 
 
@@ -284,6 +289,7 @@ def _manifest(agent: Agent, files: Mapping[str, bytes], *, half: bool) -> dict[s
         },
         "stages": stages_to_words(agent.stages),
         "shared_encoder": agent.shared_encoder,
+        "gated": agent.gated,
         "weights": "float16" if half else "float32",
         "files": {name: _sha256(data) for name, data in files.items()},
     }
@@ -352,7 +358,10 @@ class _Reader:
 
     def _empty_agent(self, manifest: Mapping[str, Any]) -> Agent:
         """The agent that the manifest describes, without memory for its weights until they are known to fit."""
-        shared_encoder = self._field(manifest, "shared_encoder", "true or false", lambda value: isinstance(value, bool))
+        shared_encoder, gated = (
+            self._field(manifest, name, "true or false", lambda value: isinstance(value, bool))
+            for name in ("shared_encoder", "gated")
+        )
         world_fields = self._field(manifest, "world", "an object", lambda value: isinstance(value, dict))
         name = self._field(world_fields, "name", "a name", lambda value: isinstance(value, str))
         skills, items, actions = (
@@ -364,7 +373,8 @@ class _Reader:
         try:
             world = WorldDescription(name, Vocabulary(skills, items), actions, shape)
             with torch.device("meta"):
-                return Agent.create(world, stages_from_words(tasks), shared_encoder=shared_encoder)
+                stages = stages_from_words(tasks)
+                return Agent.create(world, stages, shared_encoder=shared_encoder, gated=gated)
         except SkillstackError as error:
             raise self._damaged(MANIFEST, f"describes what cannot be ({_first_sentence(error)})") from error
 

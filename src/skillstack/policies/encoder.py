@@ -27,9 +27,13 @@ HIDDEN_SIZE = 256
 
 
 class VisualEncoder(nn.Module):
-    """Appendix B, "Visual Encoder": frames, as a world gives them, to 256 features each."""
+    """Appendix B, "Visual Encoder": frames, as a world gives them, to 256 features each.
 
-    def __init__(self, image_shape: tuple[int, int, int]) -> None:
+    Where words gate what is seen (see `Gate`), it ends with the convolutions' maps, as the layer after them comes
+    behind the gate.
+    """
+
+    def __init__(self, image_shape: tuple[int, int, int], *, gated: bool = False) -> None:
         super().__init__()
         height, width, channels = image_shape
         convolutions: list[nn.Module] = []
@@ -37,8 +41,7 @@ class VisualEncoder(nn.Module):
             convolutions += [_start(nn.Conv2d(channels, filters, kernel, stride), 2**0.5), nn.ReLU(inplace=True)]
             channels = filters
         self.convolutions = nn.Sequential(*convolutions)
-        maps_size = channels * _convolved(height) * _convolved(width)
-        self.fully_connected = _start(nn.Linear(maps_size, VISUAL_SIZE), 2**0.5)
+        self.fully_connected = None if gated else _from_maps(channels * _convolved(height) * _convolved(width))
 
     def forward(self, frames: Tensor) -> Tensor:
         # A frame has its channels last, and stays so: the permutation copies nothing, and the convolutions are about a
@@ -46,6 +49,8 @@ class VisualEncoder(nn.Module):
         channels_first = frames.permute(0, 3, 1, 2)  # (n, height, width, 3) -> (n, 3, height, width)
         pixels = channels_first.to(torch.float32, copy=True).sub_(PIXEL_MEAN).mul_(PIXEL_SCALE)
         maps: Tensor = self.convolutions(pixels)  # (n, 64, 7, 7) for 84 x 84
+        if self.fully_connected is None:
+            return maps.flatten(1)  # (n, 3136)
         features: Tensor = self.fully_connected(maps.flatten(1)).relu_()
         return features  # (n, 256)
 
@@ -70,6 +75,25 @@ class InstructionEncoder(nn.Module):
         return bag  # (n, 128)
 
 
+class Gate(nn.Module):
+    """Gated attention (Chaplot et al. 2018): the words say how much each of the convolutions' maps counts.
+
+    In place of the paper's plain concatenation, with which the words are not listened to (docs/decisions.md).
+    """
+
+    def __init__(self, image_shape: tuple[int, int, int]) -> None:
+        super().__init__()
+        self.channels = CONVOLUTIONS[-1][0]
+        self.maps = _start(nn.Linear(WORD_SIZE, self.channels), 1.0)
+        self.fully_connected = _from_maps(self.channels * _convolved(image_shape[0]) * _convolved(image_shape[1]))
+
+    def forward(self, maps: Tensor, words: Tensor) -> Tensor:
+        share = 2 * self.maps(words).sigmoid().unsqueeze(-1)  # (..., 64, 1), about 1 at first
+        heard = maps.unflatten(-1, (self.channels, -1)) * share  # (..., 64, 49)
+        features: Tensor = self.fully_connected(heard.flatten(-2)).relu()
+        return features  # (..., 256)
+
+
 class LstmState(NamedTuple):
     """What a level remembers of its run; a run starts from zeros."""
 
@@ -87,9 +111,10 @@ class RecurrentTrunk(nn.Module):
     It takes features and not frames, so that levels which share a visual encoder also share its work.
     """
 
-    def __init__(self, num_skills: int, num_items: int) -> None:
+    def __init__(self, num_skills: int, num_items: int, gate: Gate | None = None) -> None:
         super().__init__()
         self.instruction = InstructionEncoder(num_skills, num_items)
+        self.gate = gate
         self.lstm = nn.LSTM(FUSED_SIZE, HIDDEN_SIZE)
         for name, parameter in self.lstm.named_parameters():
             if name.startswith("bias"):
@@ -100,7 +125,7 @@ class RecurrentTrunk(nn.Module):
 
     def step(self, features: Tensor, tasks: Tensor, state: LstmState) -> tuple[Tensor, LstmState]:
         """One decision of n runs, for acting."""
-        fused = torch.cat([features, self.instruction(tasks)], dim=-1)  # (n, 256), (n, 2) -> (n, 384)
+        fused = self._fuse(features, self.instruction(tasks))  # (n, 256), (n, 2) -> (n, 384)
         # The weights of `self.lstm`, whose own call has some overhead that a single step need not pay.
         hidden, cell = torch.lstm_cell(fused, state, *self.lstm.all_weights[0])
         return hidden, LstmState(hidden, cell)  # (n, 256)
@@ -108,9 +133,18 @@ class RecurrentTrunk(nn.Module):
     def unroll(self, features: Tensor, tasks: Tensor) -> Tensor:
         """All decisions of n runs from their start, for learning; shorter runs are padded at the end."""
         words = self.instruction(tasks).expand(len(features), -1, -1)  # (n, 128) -> (t, n, 128)
-        fused = torch.cat([features, words], dim=-1)  # (t, n, 384)
+        fused = self._fuse(features, words)  # (t, n, 384)
         hidden: Tensor = self.lstm(fused)[0]
         return hidden  # (t, n, 256)
+
+    def _fuse(self, features: Tensor, words: Tensor) -> Tensor:
+        seen = features if self.gate is None else self.gate(features, words)
+        return torch.cat([seen, words], dim=-1)
+
+
+def _from_maps(size: int) -> nn.Linear:
+    """The layer from the convolutions' maps to the features."""
+    return _start(nn.Linear(size, VISUAL_SIZE), 2**0.5)
 
 
 def policy_head(choices: int) -> nn.Linear:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from skillstack.policies.encoder import LstmState, RecurrentTrunk, policy_head, value_head
+from skillstack.policies.encoder import Gate, LstmState, RecurrentTrunk, policy_head, value_head
 
 
 class HierarchicalOutput(NamedTuple):
@@ -37,10 +37,17 @@ class HierarchicalPolicy(nn.Module):
     """
 
     def __init__(
-        self, *, num_skills: int, num_items: int, num_base_skills: int, num_base_items: int, num_actions: int
+        self,
+        *,
+        num_skills: int,
+        num_items: int,
+        num_base_skills: int,
+        num_base_items: int,
+        num_actions: int,
+        gate: Gate | None = None,
     ) -> None:
         super().__init__()
-        self.trunk = RecurrentTrunk(num_skills, num_items)
+        self.trunk = RecurrentTrunk(num_skills, num_items, gate)
         self.switch_head = policy_head(2)
         self.skill_head = policy_head(num_base_skills)
         self.item_head = policy_head(num_base_items)

@@ -136,3 +136,25 @@ class RandomPlayer:
 
 def uniform(n: int, choices: int) -> Floats:
     return np.full((n, choices), -np.log(choices))
+
+
+class MisledPlayer:
+    """A player whose top level is told the next item's name in place of the task's: whoever listens then fails."""
+
+    def __init__(self, player: Player, top: int) -> None:
+        self._player, self._top = player, top
+        self.stages, self.vocabulary, self.grammars = player.stages, player.vocabulary, player.grammars
+
+    def set_up(self, num_slots: int) -> None:
+        self._player.set_up(num_slots)
+
+    def begin(self, level: int, slots: IntArray) -> None:
+        self._player.begin(level, slots)
+
+    def look(self, slots: IntArray, frames: Frames) -> None:
+        self._player.look(slots, frames)
+
+    def propose(self, level: int, slots: IntArray, tasks: TaskArray) -> Proposal:
+        if level == self._top:
+            tasks = np.stack([tasks[:, 0], (tasks[:, 1] + 1) % len(self.stages[level].tasks.items)], axis=1)
+        return self._player.propose(level, slots, tasks)
