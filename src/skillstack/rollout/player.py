@@ -136,3 +136,10 @@ class RandomPlayer:
 
 def uniform(n: int, choices: int) -> Floats:
     return np.full((n, choices), -np.log(choices))
+
+
+def certain(numbers: list[int], choices: int) -> Floats:
+    """Log-probabilities of choices that are beyond doubt."""
+    log = np.full((len(numbers), choices), -np.inf)
+    log[np.arange(len(numbers)), numbers] = 0.0
+    return log

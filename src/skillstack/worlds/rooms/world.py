@@ -19,6 +19,7 @@ from skillstack.worlds.rooms.raycaster import cast_frames
 from skillstack.worlds.rooms.scenery import fits, make_scenery, paste_frames
 from skillstack.worlds.rooms.sprites import make_hand
 from skillstack.worlds.rooms.topdown import draw_map
+from skillstack.worlds.rooms.words import state_from_json, state_to_json
 from skillstack.worlds.world import (
     BoolArray,
     Frames,
@@ -101,6 +102,12 @@ class RoomsWorld:
     def render(self, snapshots: State) -> Frames:
         states = self._check_snapshots(snapshots)
         return self._draw(states, np.arange(len(snapshots)))
+
+    def state_to_json(self, snapshot: State) -> dict[str, Any]:
+        return state_to_json(self.config, snapshot)
+
+    def state_from_json(self, data: Any) -> State:
+        return state_from_json(self.config, data)
 
     def map_picture(self, game: int, size: int = 336, path: Sequence[tuple[float, float]] = ()) -> Frames:
         """One game from above, some `size` pixels high, with the way the agent came."""
