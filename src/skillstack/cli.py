@@ -330,9 +330,7 @@ def _launch(args: Viewer, agents: list[str], page: dict[str, str], console: Cons
         raise SkillstackError(
             f'The viewer needs "{error.name}", which is not installed: pip install "skillstack[viewer]" brings it.'
         ) from error
-    launch(
-        Launch(agents, args.host, args.port, args.allow_host, args.gallery, args.runs, args.browser, page), console
-    )
+    launch(Launch(agents, args.host, args.port, args.allow_host, args.gallery, args.runs, args.browser, page), console)
 
 
 def bench(args: Bench, console: Console) -> None:

@@ -122,7 +122,8 @@ def grammar_to_json(grammar: Grammar, task: Instruction, min_probability: float 
         "origin": _origin(grammar, task),
         "caption": _caption(chain, min_probability),
         "states": [
-            {"name": _label(grammar, state), "kind": kinds.get(state, "call"), "ends": chain.ends[state]} for state in order
+            {"name": _label(grammar, state), "kind": kinds.get(state, "call"), "ends": chain.ends[state]}
+            for state in order
         ],
         "steps": [
             {

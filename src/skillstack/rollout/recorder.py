@@ -28,10 +28,8 @@ class PlanRecorder:
         self._seeds = [0] * world.num_games
         self._starts: list[dict[str, Any] | None] = [None] * world.num_games
 
-    def begin_games(
-        self, slots: IntArray, seeds: npt.NDArray[np.uint64], starts: Sequence[Snapshots | None]
-    ) -> None:
-        """A start that is not the seed's own is written down, where the world can: without it a plan has no pictures."""
+    def begin_games(self, slots: IntArray, seeds: npt.NDArray[np.uint64], starts: Sequence[Snapshots | None]) -> None:
+        """A start that is not the seed's own is written down, where the world can: a plan needs it for its pictures."""
         for slot, seed, start in zip(slots.tolist(), seeds.tolist(), starts, strict=True):
             self._open[slot] = {}
             self._seeds[slot] = seed

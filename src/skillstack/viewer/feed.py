@@ -1,8 +1,8 @@
 """A plan that grows, told piece by piece: only what is new since the last time goes over the wire.
 
-A plan grows along its last decisions alone. So a patch of a run has its ending, how many of its decisions `keep` as they
-were, and those that follow; the first of these may have been told before, and then its run is a patch again. The page
-puts patches together into the same JSON that `PlanTree.to_json` has (`plan.js` there, `apply` here).
+A plan grows along its last decisions alone. So a patch of a run has its ending, how many of its decisions it keeps as
+they were, and those that follow; the first of these may have been told before, and then its run is a patch again. The
+page puts patches together into the same JSON that `PlanTree.to_json` has (`plan.js` there, `apply` here).
 """
 
 from __future__ import annotations

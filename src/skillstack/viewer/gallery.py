@@ -58,7 +58,9 @@ class Gallery:
                 make_folder(self.folder)
                 write_file(self.folder / name, (tree.dumps() + "\n").encode())
             except OSError as error:
-                raise SkillstackError(f"The game cannot be kept in {self.folder} ({error.strerror or error}).") from error
+                raise SkillstackError(
+                    f"The game cannot be kept in {self.folder} ({error.strerror or error})."
+                ) from error
         return name
 
     def _files(self) -> dict[str, Traversable]:

@@ -1,6 +1,6 @@
 """One player's side of what is watched: its world, its runner, and the acts that it plays one after the other.
 
-An act is one instruction carried out, and so one plan. A game is one act, or several where it was interrupted or went on.
+An act is one instruction carried out, and so one plan. A game is one act, or several if it was interrupted or went on.
 """
 
 from __future__ import annotations
@@ -97,7 +97,9 @@ class Lane:
         """Refuse what cannot be done, or is done already, from a state."""
         before = self.world.snapshot()
         self.world.restore(start)
-        possible, done = (bool(ask(self._codes(instruction))[0]) for ask in (self.world.executable, self.world.achieved))
+        possible, done = (
+            bool(ask(self._codes(instruction))[0]) for ask in (self.world.executable, self.world.achieved)
+        )
         self.world.restore(before)
         if done:
             raise SkillstackError(f'"{instruction}" is achieved already: there is nothing left to do.')

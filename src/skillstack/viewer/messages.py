@@ -162,4 +162,6 @@ def read_message(text: str) -> AnyMessage:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         place = ".".join(str(part) for part in first["loc"][1:])
-        raise SkillstackError(f"This is no message of the viewer: {place + ': ' if place else ''}{first['msg']}.") from error
+        raise SkillstackError(
+            f"This is no message of the viewer: {place + ': ' if place else ''}{first['msg']}."
+        ) from error

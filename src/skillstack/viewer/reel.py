@@ -1,4 +1,4 @@
-"""A recorded plan with all that the page needs to show it: the gallery and the self-contained file are made of these."""
+"""A recorded plan with all that the page needs to show it, for the gallery and for files of their own."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ def world_of(tree: PlanTree) -> RoomsWorld:
 def reel(tree: PlanTree) -> dict[str, Any]:
     """The plan, its pictures and states by step, and what was said at each moment."""
     if tree.moments() > MOST_MOMENTS:
-        raise SkillstackError(f"A plan of {tree.moments()} moments is too long to be shown; {MOST_MOMENTS} are possible.")
+        raise SkillstackError(
+            f"A plan of {tree.moments()} moments is too long to be shown; {MOST_MOMENTS} are possible."
+        )
     world = world_of(tree)
     recording = replay(world, tree, map_size=0)
     assert recording.states is not None, "the rooms have snapshots"
@@ -56,9 +58,7 @@ def reel(tree: PlanTree) -> dict[str, Any]:
         "scene": scene(world.config),
         "frames": [data_uri(frame) for frame in recording.frames],
         "states": [world.state_to_json(state) for state in recording.states],
-        "moments": [
-            {"step": step, "sentence": plan_sentence(tree.until(moment))} for moment, step in enumerate(steps)
-        ],
+        "moments": [{"step": step, "sentence": plan_sentence(tree.until(moment))} for moment, step in enumerate(steps)],
     }
 
 

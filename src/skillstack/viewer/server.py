@@ -137,6 +137,7 @@ def bind(host: str, port: int) -> socket.socket:
         listener = socket.socket(family, socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
+        listener.listen(128)  # at once, so that a browser that is early waits in place of being refused
     except (OSError, OverflowError) as error:
         why = getattr(error, "strerror", None) or error
         raise SkillstackError(

@@ -154,7 +154,9 @@ class Session:
             else:
                 moment = await self._house.play(lane.go_on, task, self._seed, driven)
             numbers.append(self._acts + number)
-            events.append({"type": "act", "lane": number, "act": numbers[-1], "fresh": fresh, **_about(lane, task), **moment})
+            events.append(
+                {"type": "act", "lane": number, "act": numbers[-1], "fresh": fresh, **_about(lane, task), **moment}
+            )
         self._acts += len(numbers)
         self._numbers = numbers
         self._keep()

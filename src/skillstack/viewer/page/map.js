@@ -18,8 +18,8 @@ export class MapView {
     this.path = s("polyline", { class: "path", points: "" });
     this.things = s("g", {});
     this.element = s("svg", {
-      class: "map", viewBox: `0 0 ${width * CELL} ${depth * CELL}`, role: "group", "aria-label": "The room from above",
-    }, s("rect", { class: "wall", width: width * CELL, height: depth * CELL, rx: 6 }), this.floors, this.path, this.things);
+      class: "map", viewBox: `${CELL * 0.6} ${CELL * 0.6} ${(width - 1.2) * CELL} ${(depth - 1.2) * CELL}`, role: "group", "aria-label": "The room from above",
+    }, s("rect", { class: "wall", x: CELL * 0.6, y: CELL * 0.6, width: (width - 1.2) * CELL, height: (depth - 1.2) * CELL, rx: 8 }), this.floors, this.path, this.things);
   }
 
   show(state, path) {

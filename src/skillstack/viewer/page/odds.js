@@ -31,7 +31,7 @@ function group(name, odds, chosen) {
   return h("div", { class: "odds", "data-odds": name },
     h("h4", { text: TITLES[name] }),
     ...shown.map((word) => line(word, odds, word === chosen)),
-    rest ? h("p", { class: "quiet", text: `${rest} more, hardly likely` }) : null);
+    rest ? h("p", { class: "quiet", text: rest === 1 ? "the other one hardly ever" : `${rest} others hardly ever` }) : null);
 }
 
 function line(word, odds, isChosen) {

@@ -1,4 +1,4 @@
-"""A state of the rooms in plain words and numbers, and back: for plans, the viewer, and whoever lays out a game by hand."""
+"""A state of the rooms in plain words and numbers, and back: for plans, and for laying out a game by hand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,19 @@ import numpy as np
 
 from skillstack.errors import SkillstackError, unknown
 from skillstack.instructions import Instruction
-from skillstack.worlds.rooms.layout import FACING, HELD, ITEM, KEPT, NOTHING, PLACED, RoomsConfig, State, X, Z, make_state
+from skillstack.worlds.rooms.layout import (
+    FACING,
+    HELD,
+    ITEM,
+    KEPT,
+    NOTHING,
+    PLACED,
+    RoomsConfig,
+    State,
+    X,
+    Z,
+    make_state,
+)
 
 FACINGS = ("north", "east", "south", "west")
 """In the order of their numbers."""
