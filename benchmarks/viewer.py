@@ -42,31 +42,34 @@ def played(house: House, name: str, moments: int = 300) -> float:
 def in_browser(agent: str) -> tuple[float, float]:
     """Moments a second that a page draws at full speed, and seconds to its first paint."""
     serving = runpy.run_path(str(Path(__file__).parent.parent / "docs" / "screenshots.py"))["serving"]
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        with serving([agent], Path(folder) / "gallery", Path(folder) / "runs") as address:
-            browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-            page = browser.new_page(viewport={"width": 1280, "height": 800})
-            page.set_default_timeout(300_000)
-            page.goto(address)
-            page.wait_for_selector("[data-thing=agent]")
-            paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime") / 1000
-            page.evaluate(
-                "() => { window.times = []; new MutationObserver(() => window.times.push(performance.now()))"
-                ".observe(document.getElementById('clock'), { childList: true }); }"
-            )
-            page.select_option("#speed", "60")
-            rates = []
-            for seed in range(3):
-                page.fill("#seed", str(seed))
-                page.dispatch_event("#seed", "change")
-                page.evaluate("window.times.length = 0")
-                page.fill("#instruction", "find blue")
-                page.press("#instruction", "Enter")
-                page.wait_for_function("document.body.dataset.live === 'true'")
-                page.wait_for_function("document.body.dataset.live === 'false'")
-                times = page.evaluate("window.times")
-                rates.append(((len(times) - 2), times[-1] - times[1]))
-            browser.close()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        sync_playwright() as playwright,
+        serving([agent], Path(folder) / "gallery", Path(folder) / "runs") as address,
+    ):
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.set_default_timeout(300_000)
+        page.goto(address)
+        page.wait_for_selector("[data-thing=agent]")
+        paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime") / 1000
+        page.evaluate(
+            "() => { window.times = []; new MutationObserver(() => window.times.push(performance.now()))"
+            ".observe(document.getElementById('clock'), { childList: true }); }"
+        )
+        page.select_option("#speed", "60")
+        rates = []
+        for seed in range(3):
+            page.fill("#seed", str(seed))
+            page.dispatch_event("#seed", "change")
+            page.evaluate("window.times.length = 0")
+            page.fill("#instruction", "find blue")
+            page.press("#instruction", "Enter")
+            page.wait_for_selector("body[data-live=true]")
+            page.wait_for_selector("body[data-live=false]")
+            times = page.evaluate("window.times")
+            rates.append(((len(times) - 2), times[-1] - times[1]))
+        browser.close()
     return 1000 * sum(count for count, _ in rates) / sum(length for _, length in rates), paint
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Server
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+from viewer_helpers import Server
 
 PATIENCE = 120_000
 """Milliseconds that something may take on a busy machine."""
@@ -77,9 +77,7 @@ def tell(page: Page, instruction: str, speed: str = "60") -> None:
 
 
 def until_the_end(page: Page) -> None:
-    page.wait_for_function(
-        "document.body.dataset.live === 'false' && document.querySelector('.act-title .how').textContent"
-    )
+    page.wait_for_selector("body[data-live=false] .act-title .how:not(:empty)")
 
 
 READ_TREE = """(element) => {
@@ -165,7 +163,8 @@ def test_a_block_is_dragged_and_the_agent_sees_it_there(page: Page) -> None:
     choose(page, 3, blocks="2")
     page.fill("#instruction", "find blue")
     page.dispatch_event("#instruction", "change")
-    page.wait_for_function("document.querySelectorAll('.block').length === 2")
+    page.wait_for_selector("body[data-game='find blue, seed 3']")
+    expect(page.locator(".block")).to_have_count(2)
     block = page.locator(".block[data-item=blue]").first
     before, seen = block.get_attribute("data-cell"), page.get_attribute(".view", "src")
     box = page.locator(".block[data-item=blue] .face").first.bounding_box()
@@ -184,10 +183,8 @@ def test_a_block_is_dragged_and_the_agent_sees_it_there(page: Page) -> None:
     page.focus("[data-thing=agent]")
     facing = page.get_attribute("[data-thing=agent]", "data-facing")
     page.keyboard.press("r")
-    page.wait_for_function(
-        "(facing) => document.querySelector('[data-thing=agent]').dataset.facing !== facing", arg=facing
-    )
-    page.wait_for_function("(seen) => document.querySelector('.view').src !== seen", arg=seen)
+    expect(page.locator("[data-thing=agent]")).not_to_have_attribute("data-facing", str(facing))
+    expect(page.locator(".view")).not_to_have_attribute("src", str(seen))
     page.click("#go")
     until_the_end(page)
     start = json.loads(export(page, "json").read_text())["settings"]["start"]
@@ -234,13 +231,9 @@ def test_a_person_drives_with_the_keyboard(page: Page) -> None:
     facing = page.get_attribute("[data-thing=agent]", "data-facing")
     page.locator("h3").first.click()
     page.keyboard.press("ArrowLeft")
-    page.wait_for_function(
-        "(facing) => document.querySelector('[data-thing=agent]').dataset.facing !== facing", arg=facing
-    )
+    expect(page.locator("[data-thing=agent]")).not_to_have_attribute("data-facing", str(facing))
     page.click("[data-act='turn right']")
-    page.wait_for_function(
-        "(facing) => document.querySelector('[data-thing=agent]').dataset.facing === facing", arg=facing
-    )
+    expect(page.locator("[data-thing=agent]")).to_have_attribute("data-facing", str(facing))
     assert [part["action"] for part in drawn(page)["decisions"]] == ["turn left", "turn right"]
 
 
@@ -250,7 +243,7 @@ def test_two_players_play_the_same_game_side_by_side(page: Page) -> None:
     views = page.eval_on_selector_all(".view", "all => all.map((one) => one.src)")
     assert views[0] == views[1]
     tell(page, "find blue")
-    page.wait_for_function("document.body.dataset.live === 'false' && document.querySelectorAll('.leaf').length > 1")
+    page.wait_for_selector("body[data-live=false] .leaf")
     assert page.locator(".act").count() == 2
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
-from conftest import Page, Server
+from viewer_helpers import Page, Server
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from skillstack.rollout.plan import PlanTree
@@ -137,7 +137,7 @@ class TestPlaying:
 
     def test_a_person_drives_and_their_game_is_a_plan(self, server: Server) -> None:
         with server.page() as page:
-            page.set_up("find blue")
+            page.set_up("stack blue")
             assert "take over first" in page.ask("act", action="turn left")["message"]
             begun = page.ask("start", drive=True)
             assert begun["player"] == "you"
@@ -146,8 +146,9 @@ class TestPlaying:
             assert 'Did you mean "turn left"' in page.ask("act", action="turn lift")["message"]
             plan = json.loads(exported(page, begun["act"]))
             assert [decision["action"] for decision in plan["root"]["decisions"]] == ["turn left"]
-            page.send("instruct", instruction="find blue")
+            page.send("instruct", instruction="stack blue")
             assert page.play()[-1]["patch"]["outcome"] == "achieved"
+            assert "take over first" in page.ask("act", action="turn left")["message"]
 
     def test_two_players_are_compared_on_the_same_game(self, server: Server) -> None:
         with server.page() as page:

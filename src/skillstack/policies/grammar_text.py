@@ -132,7 +132,7 @@ def grammar_to_json(grammar: Grammar, task: Instruction, min_probability: float 
                 "probability": step.probability,
                 "count": step.count,
             }
-            for step in chain.steps
+            for step in sorted(chain.steps, key=lambda step: (order.index(step.previous), -step.probability))
         ],
     }
 

@@ -175,8 +175,8 @@ def _until(run: PlanRun, left: int) -> tuple[PlanRun, int, bool]:
         below, left, ended = _until(decision.run, left)
         decisions.append(replace(decision, run=below, reward=decision.reward if ended else 0.0))
         whole = whole and ended
-    ending = {} if whole else {"outcome": "", "last_step": 0}
-    return replace(run, decisions=decisions, **ending), left, whole
+    cut = replace(run, decisions=decisions)
+    return cut if whole else replace(cut, outcome="", last_step=0), left, whole
 
 
 def run_to_json(run: PlanRun) -> dict[str, Any]:

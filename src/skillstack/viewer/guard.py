@@ -56,7 +56,7 @@ class Guard:
         if len(hosts) != 1 or not self._is_ours(hosts[0]) or len(origins) > 1:
             return False
         if not origins:
-            return scope["type"] == "http"  # a browser always tells the origin of a WebSocket
+            return bool(scope["type"] == "http")  # a browser always tells the origin of a WebSocket
         return origins[0].lower() in (f"http://{hosts[0].lower()}", f"https://{hosts[0].lower()}")
 
     def _is_ours(self, host: str) -> bool:

@@ -93,8 +93,9 @@ class Session:
         await self._show_game()
 
     def _hire(self, message: m.Setup) -> list[Lane]:
-        blocks = {} if message.blocks is None else {"min_blocks": message.blocks, "max_blocks": message.blocks}
-        config = RoomsConfig(big=message.room == "big", **blocks)
+        config = RoomsConfig(big=message.room == "big")
+        if message.blocks is not None:
+            config = replace(config, min_blocks=message.blocks, max_blocks=message.blocks)
         lanes = [Lane(self._house.candidate(name), config, message.greedy) for name in message.agents]
         items = [lane.world.config.items for lane in lanes]
         if items[0] != items[-1]:
@@ -173,8 +174,11 @@ class Session:
             self._going.clear()
 
     async def _drive(self, message: m.Act) -> None:
-        if not any(lane.act is not None and lane.act.player == DRIVER for lane in self._lanes):
+        act = self._lanes[0].act if self._lanes else None
+        if act is None or act.player != DRIVER:
             raise SkillstackError("The agent is playing; take over first to drive it yourself.")
+        if act.ended:
+            raise SkillstackError("This game has ended; start another, or go on from here.")
         await self._advance(message.action)
 
     async def _pause(self, message: m.Pause) -> None:

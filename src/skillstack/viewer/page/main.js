@@ -22,11 +22,13 @@ let wishes = new URLSearchParams(location.hash.slice(1)); // what the command li
 
 const send = (type, content) => connection?.send(type, content);
 const playback = new Playback(() => lanes, send);
-const command = new Command(() => setUp());
+const command = new Command(() => before() && setUp()); // a game that is there stays until one says go
 const tabs = { grammar: new GrammarTab(send), learning: new CurvesTab(send), gallery: new GalleryTab(send) };
 const pad = makePad((action) => drive(action));
 
 // The game
+
+const before = () => document.body.dataset.before === "true"; // nothing has been played yet
 
 function setUp(then = null) {
   const rival = byId("rival").value;
@@ -58,6 +60,7 @@ function showGame(event) {
   command.know(command.words.skills, command.words.items, event.scene.colours);
   setDriving(false);
   setMovable(true);
+  document.body.dataset.game = game(event.instruction, event.seed);
   byId("then").hidden = true;
   byId("go").textContent = "Go";
   playback.reset();
@@ -65,6 +68,8 @@ function showGame(event) {
   afterSetup = null;
   next?.();
 }
+
+const game = (instruction, seed) => `${instruction}, seed ${seed}`;
 
 function setMovable(movable) {
   document.body.dataset.before = String(movable);
@@ -138,7 +143,7 @@ byId("command").addEventListener("submit", (event) => {
   command.close();
   command.say("");
   if (playback.live) send("instruct", { instruction: command.text, drive: driving });
-  else if (document.body.dataset.before === "true" && lanes.length) start();
+  else if (before() && document.body.dataset.game === game(command.text, byId("seed").value)) start();
   else setUp(start);
 });
 
