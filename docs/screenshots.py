@@ -48,12 +48,13 @@ def open_page(browser: Browser, address: str, size: str, scheme: str) -> Page:
 
 def play(page: Page, instruction: str, seed: int) -> None:
     """Play a game to its end, and go back to just before it."""
+    page.fill("#instruction", instruction)
     page.fill("#seed", str(seed))
     page.dispatch_event("#seed", "change")
-    page.fill("#instruction", instruction)
+    page.wait_for_selector(f"body[data-before=true][data-game='{instruction}, seed {seed}']")
     page.select_option("#speed", "60")
-    page.press("#instruction", "Enter")
-    page.wait_for_selector(".act-title .how:not(:empty)")
+    page.click("#go")
+    page.wait_for_selector("body[data-before=false][data-live=false] .act-title .how:not(:empty)")
     for _ in range(2):
         page.click("#back")
     page.mouse.move(5, 5)

@@ -103,5 +103,5 @@ def _describe(name: str, tree: PlanTree) -> dict[str, Any]:
         "seed": tree.seed,
         "room": "big" if world.config.big else "small",
         "sentence": plan_sentence(tree),
-        "picture": data_uri(replay(world, tree, map_size=0).frames[-1]),
+        "picture": data_uri(replay(world, tree, map_size=0).frames[-2:][0]),  # just before the end: most is in sight
     }

@@ -15,6 +15,7 @@ from skillstack.policies.grammar_text import grammar_to_json
 from skillstack.rollout.casting import NAMES, Candidate, find_candidate
 from skillstack.viewer.curves import Runs
 from skillstack.viewer.gallery import Gallery
+from skillstack.viewer.lane import Lane
 from skillstack.worlds.rooms import ACTIONS, RoomsConfig
 from skillstack.worlds.rooms.words import FACINGS
 
@@ -63,6 +64,12 @@ class House:
     async def write(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Do something that may take seconds."""
         return await asyncio.get_running_loop().run_in_executor(self._writers, lambda: work(*args, **kwargs))
+
+    def warm_up(self) -> None:
+        """Play a moment: what is compiled on first use should not keep the first page waiting."""
+        lane = Lane(next(iter(self.agents.values())), RoomsConfig())
+        lane.begin(lane.player.vocabulary.tasks[0], 0, None)
+        lane.advance()
 
     def close(self) -> None:
         self._players.shutdown(cancel_futures=True)

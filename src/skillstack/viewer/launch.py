@@ -44,6 +44,8 @@ def launch(what: Launch, console: Console) -> None:
             style="yellow",
             highlight=False,
         )
+    with console.status("Getting ready; the very first time, the world is compiled"):
+        house.warm_up()
     host = f"[{what.host}]" if ":" in what.host else what.host
     address = f"http://{host}:{listener.getsockname()[1]}/"
     if what.page:

@@ -20,7 +20,7 @@ export class GalleryTab {
   }
 
   #card(game) {
-    const facts = `${game.player ? `${game.player}, ` : ""}${game.steps} steps, ${game.room} room, seed ${game.seed}`;
+    const facts = `${game.player ? `${game.player}, ` : ""}${game.steps} step${game.steps === 1 ? "" : "s"}, ${game.room} room, seed ${game.seed}`;
     return h("button", { class: "card", type: "button", "data-name": game.name, onclick: () => this.ask("open", { name: game.name }) },
       h("img", { src: game.picture, alt: "", width: 84, height: 84 }),
       h("span", { class: "card-text" },

@@ -64,7 +64,7 @@ function drawGraph({ states, steps, task }) {
   const size = [x(states.length - 1) + NODE.width / 2 + 12, middle + NODE.height / 2 + below + 26];
   const strong = [...steps].sort((a, b) => a.probability - b.probability);
   return s("svg", { class: "graph", viewBox: `0 0 ${size[0]} ${size[1]}`, width: size[0], height: size[1], role: "img", "aria-label": `The grammar of ${task}` },
-    s("defs", {}, s("marker", { id: "tip", viewBox: "0 0 10 10", refX: 8, refY: 5, markerWidth: 9, markerHeight: 9, markerUnits: "userSpaceOnUse", orient: "auto" },
+    s("defs", {}, s("marker", { id: "tip", viewBox: "0 0 10 10", refX: 7, refY: 5, markerWidth: 17, markerHeight: 17, markerUnits: "userSpaceOnUse", orient: "auto" },
       s("path", { d: "M 0 0 L 10 5 L 0 10 z", class: "tip" }))),
     ...strong.map((step) => edge(step, x, middle)),
     ...states.map((state, place) => node(state, x(place), middle)),
@@ -77,16 +77,16 @@ function edge(step, x, middle) {
   const span = step.to - step.from;
   const look = { class: "edge", "marker-end": "url(#tip)", "stroke-width": 1.2 + 5 * step.probability, "stroke-opacity": 0.3 + 0.7 * step.probability, fill: "none" };
   const [half, high] = [NODE.width / 2, NODE.height / 2];
-  if (span === 1) return s("path", { ...look, d: `M ${x(step.from) + half} ${middle} H ${x(step.to) - half - 2}` });
+  if (span === 1) return s("path", { ...look, d: `M ${x(step.from) + half} ${middle} H ${x(step.to) - half - 6}` });
   if (span === 0) {
     const top = middle - high;
-    return s("path", { ...look, d: `M ${x(step.from) - 12} ${top} c -22 -46 46 -46 24 -2` });
+    return s("path", { ...look, d: `M ${x(step.from) - 12} ${top} c -22 -46 46 -46 25 -7` });
   }
   const side = span > 0 ? -1 : 1;
   const [from, to] = [x(step.from) + (span > 0 ? half : -half) * 0.6, x(step.to) - (span > 0 ? half : -half) * 0.6];
   const y = middle + side * high;
   const bend = y + side * (span > 0 ? rise(span) : rise(-span, true)) * 1.3;
-  return s("path", { ...look, d: `M ${from} ${y} C ${from} ${bend} ${to} ${bend} ${to} ${y + side * 2}` });
+  return s("path", { ...look, d: `M ${from} ${y} C ${from} ${bend} ${to} ${bend} ${to} ${y + side * 6}` });
 }
 
 function edgeLabel(step, x, middle) {

@@ -24,9 +24,9 @@ export class Lane {
     this.view = h("img", { class: "view", alt: "What the agent sees", width: 84, height: 84 });
     this.hand = h("span", { class: "hand" });
     this.name = h("span", { class: "player", text: player });
-    this.sentence = h("p", { class: "sentence", "aria-live": "polite" });
+    this.sentence = h("p", { class: "sentence" });
     this.chain = h("p", { class: "chain", "aria-label": "Who is telling whom to do what" });
-    this.state = h("span", { class: "state" });
+    this.state = h("span", { class: "state", "aria-live": "polite" });
     this.forest = h("div", { class: "forest" });
     this.levels = h("div", { class: "levels", role: "group", "aria-label": "Whose decision" });
     this.bars = h("div", { class: "all-odds" });

@@ -87,7 +87,7 @@ function beginAct(event) {
   lanes[event.lane].beginAct(event);
   lanes[event.lane].addMoment(event);
   playback.begun(!driving);
-  byId("go").textContent = "Interrupt";
+  byId("go").textContent = driving ? "Change the task" : "Interrupt";
   byId("then").hidden = true;
 }
 

@@ -48,5 +48,6 @@ function line(word, odds, isChosen) {
 }
 
 export function percent(share) {
-  return share > 0.9949 || share < 0.0005 ? `${Math.round(100 * share)} %` : `${(100 * share).toPrecision(2)} %`;
+  const hundredths = 100 * share;
+  return `${hundredths > 0 && hundredths < 9.95 ? hundredths.toFixed(1) : Math.round(hundredths)} %`;
 }

@@ -40,7 +40,7 @@ export function eventsOf(decision) {
   return decision.run === null ? 1 : decision.run.decisions.reduce((sum, below) => sum + eventsOf(below), 0);
 }
 
-export const SIGNS = { achieved: "✓", limit: "⏱", "not executable": "✗", "cut off": "✂", "": "" };
+export const SIGNS = { achieved: "✓", limit: "◷", "not executable": "✗", "cut off": "✂", "": "" };
 
 export const GLYPHS = {
   "move forward": "↑", "move backward": "↓", "move left": "←", "move right": "→",
