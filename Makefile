@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 RUN ?= runs/paper-0
+AS_ROOT := $(shell test "$$(id -u)" = 0 || echo sudo -n)
 BENCH_VENV := .venv-bench
 BENCH_STAMP := $(BENCH_VENV)/.installed
 BRIDGE := src/skillstack/worlds/minecraft/bridge
@@ -15,7 +16,7 @@ export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup test lint types format train bench minecraft clean
+.PHONY: help setup browser test lint types format train bench minecraft clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 10
@@ -28,7 +29,12 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
-test: setup lint types  ## lint, types, and all tests with coverage
+browser:  ## Debian's Chromium, for the tests of the viewer's page, where it is missing
+	@command -v chromium >/dev/null || { $(AS_ROOT) apt-get update -qq && \
+		$(AS_ROOT) apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; } || \
+		echo "Chromium cannot be installed here: the tests of the page will say so, and fail in CI."
+
+test: setup browser lint types  ## lint, types, and all tests with coverage
 	$(BIN)/python -m pytest
 
 lint: setup  ## ruff: lint and format, checked only

@@ -21,7 +21,7 @@ from skillstack.worlds.world import Limits
 
 DESCRIPTION = """Agents that learn skills in stages, call earlier skills by their names, and can always say their plan.
 
-Try: skillstack plan "stack blue", or skillstack --version"""
+Try: skillstack view, skillstack plan "stack blue", or skillstack --version"""
 
 
 @dataclass
@@ -132,6 +132,46 @@ class CheckWorld:
     """How many games to play at once."""
     steps: int = 40
     """How many steps to play."""
+
+
+@dataclass
+class Viewer:
+    """Where the viewer listens, and what it shows beside games."""
+
+    host: str = "127.0.0.1"
+    """The address to listen on; only this machine can reach the default one."""
+    port: int = 8421
+    """The port to listen on; 0 takes any that is free."""
+    allow_host: tuple[str, ...] = ()
+    """Further names under which the server may be called, for example behind a proxy."""
+    runs: Path = Path("runs")
+    """A folder of training runs, whose curves are shown."""
+    gallery: Path = Path("gallery")
+    """A folder of recorded games (plans as JSON), to which the page can add."""
+    browser: bool = True
+    """Open the page in a browser."""
+
+
+@dataclass
+class View(Viewer):
+    """Watch an agent think, in a browser: give it an instruction, and see its view, its plan and its reasons."""
+
+    agent: str = "oracle"
+    """Who plays: the folder of a saved agent, or "oracle", "random" or "untrained"."""
+    compare: str | None = None
+    """Who plays the same games beside it."""
+
+
+@dataclass
+class Play(Viewer):
+    """Drive the agent yourself with the keyboard, in a browser, and see your own game as a plan."""
+
+    instruction: tyro.conf.Positional[str] = "stack blue"
+    """What to do, a skill and an item."""
+    seed: int = 0
+    """Which game."""
+    room: Literal["small", "big"] = "small"
+    """The small rooms, or the big one without the wall between them."""
 
 
 @dataclass(frozen=True)
@@ -288,6 +328,29 @@ def grammar(args: ShowGrammar, console: Console) -> None:
         console.print(f"Wrote {args.svg}", highlight=False)
 
 
+def view(args: View, console: Console) -> None:
+    agents = list(dict.fromkeys([args.agent, args.compare or args.agent]))
+    _launch(args, agents, {"compare": f"{len(agents) - 1}"} if args.compare else {}, console)
+
+
+def play(args: Play, console: Console) -> None:
+    instruction = Instruction.parse(args.instruction)
+    page = {"play": str(instruction), "seed": str(args.seed), "room": args.room}
+    _launch(args, ["oracle"], page, console)
+
+
+def _launch(args: Viewer, agents: list[str], page: dict[str, str], console: Console) -> None:
+    try:
+        from skillstack.viewer.launch import Launch, launch
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("skillstack"):
+            raise
+        raise SkillstackError(
+            f'The viewer needs "{error.name}", which is not installed: pip install "skillstack[viewer]" brings it.'
+        ) from error
+    launch(Launch(agents, args.host, args.port, args.allow_host, args.gallery, args.runs, args.browser, page), console)
+
+
 def bench(args: Bench, console: Console) -> None:
     import torch
     from rich.table import Table
@@ -319,12 +382,13 @@ def bench(args: Bench, console: Console) -> None:
             highlight=False,
         )
         console.print("\n".join(result.timing.lines()), style="dim", highlight=False)
-    for encoder in ("frozen", "own"):
+    encoders: tuple[Literal["frozen", "own"], ...] = ("frozen", "own")
+    for encoder in encoders:
         with console.status(f"learning with an encoder that is {encoder}"):
             learning = measure_learning(encoder)
         console.print(
-            f"Learning, {encoder} encoder: {learning.decisions_per_second:,.0f} decisions a second, {learning.ratio:.2f} "
-            f"of the speed of the bare forward and backward passes; the goal is {RATIO_GOAL}.",
+            f"Learning, {encoder} encoder: {learning.decisions_per_second:,.0f} decisions a second, "
+            f"{learning.ratio:.2f} of the speed of the bare forward and backward passes; the goal is {RATIO_GOAL}.",
             highlight=False,
         )
     if not args.quick:
@@ -398,6 +462,8 @@ def train(args: Train, console: Console) -> None:
 COMMANDS: dict[type, Callable[[Any, Console], None]] = {
     Train: train,
     Plan: plan,
+    View: view,
+    Play: play,
     Evaluate: evaluate,
     ShowGrammar: grammar,
     Bench: bench,
@@ -407,6 +473,8 @@ COMMANDS: dict[type, Callable[[Any, Console], None]] = {
 Command = (
     Annotated[Train, tyro.conf.subcommand("train")]
     | Annotated[Plan, tyro.conf.subcommand("plan")]
+    | Annotated[View, tyro.conf.subcommand("view")]
+    | Annotated[Play, tyro.conf.subcommand("play")]
     | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
     | Annotated[ShowGrammar, tyro.conf.subcommand("grammar")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
@@ -421,7 +489,7 @@ def _preset(arguments: list[str]) -> Train:
         for word, follower in zip(arguments, [*arguments[1:], ""], strict=True)
         if word == "--preset" or word.startswith("--preset=")
     ]
-    name = names[-1] if names and names[-1] in PRESETS else Train.preset
+    name: Any = names[-1] if names and names[-1] in PRESETS else Train.preset
     return Train(preset=name, **{field.name: getattr(PRESETS[name], field.name) for field in fields(TrainConfig)})
 
 

@@ -64,7 +64,9 @@ def test_weights_and_biases_gets_the_same_numbers_and_the_settings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[Any] = []
-    run = SimpleNamespace(log=lambda numbers, step: calls.append((numbers, step)), finish=lambda: calls.append("finish"))
+    run = SimpleNamespace(
+        log=lambda numbers, step: calls.append((numbers, step)), finish=lambda: calls.append("finish")
+    )
     fake = SimpleNamespace(init=lambda **settings: calls.append(settings) or run)
     monkeypatch.setitem(sys.modules, "wandb", fake)
     folder = tmp_path / "paper-7"

@@ -1,6 +1,7 @@
 """Metrics for people to look at while a run goes on: TensorBoard by default, Weights & Biases where it is asked for.
 
-`metrics.jsonl` is the run's own record. A tracker gets its numbers, one curve for each, over the episodes of the whole run.
+`metrics.jsonl` is the run's own record. A tracker gets its numbers, one curve for each, over the episodes of the whole
+run.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ class TensorBoard:
         """What was written after `step` by a run that was cut off is dropped."""
         from torch.utils.tensorboard import SummaryWriter
 
-        self._writer = SummaryWriter(str(folder / TENSORBOARD_FOLDER), purge_step=step)  # type: ignore[no-untyped-call]
+        self._writer = SummaryWriter(str(folder / TENSORBOARD_FOLDER), purge_step=step)
 
     def write(self, numbers: Mapping[str, float], step: int) -> None:
         for name, number in numbers.items():
-            self._writer.add_scalar(name, number, step)  # type: ignore[no-untyped-call]
+            self._writer.add_scalar(name, number, step)
 
     def close(self) -> None:
-        self._writer.close()  # type: ignore[no-untyped-call]
+        self._writer.close()
 
 
 class WeightsAndBiases:

@@ -1,7 +1,7 @@
 """What every level is made of (appendix B of the paper): visual encoder, instruction encoder, fusion and LSTM.
 
-The paper names sizes, and no initialisation. With PyTorch's own, what an untrained encoder says of a frame is a hundredth
-of what the words say, and learning to see takes three times as long (docs/decisions.md). So layers start orthogonal,
+The paper names sizes, and no initialisation. With PyTorch's own, what an untrained encoder says of a frame is a
+hundredth of what the words say, and learning to see takes twice as long (docs/decisions.md). So layers start orthogonal,
 such that frames arrive at the fusion about as loud as words, and policies start near uniform.
 """
 
@@ -89,7 +89,7 @@ class Gate(nn.Module):
 
     def forward(self, maps: Tensor, words: Tensor) -> Tensor:
         share = 2 * self.maps(words).sigmoid().unsqueeze(-1)  # (..., 64, 1), about 1 at first
-        heard = maps.unflatten(-1, (self.channels, -1)) * share  # (..., 64, 49)
+        heard = maps.reshape(*maps.shape[:-1], self.channels, -1) * share  # (..., 64, 49)
         features: Tensor = self.fully_connected(heard.flatten(-2)).relu()
         return features  # (..., 256)
 
@@ -120,8 +120,8 @@ class RecurrentTrunk(nn.Module):
             if name.startswith("bias"):
                 nn.init.zeros_(parameter)
                 continue
-            for gate in parameter.data.chunk(4):
-                nn.init.orthogonal_(gate)
+            for part in parameter.data.chunk(4):  # one for each of the LSTM's own gates
+                nn.init.orthogonal_(part)
 
     def step(self, features: Tensor, tasks: Tensor, state: LstmState) -> tuple[Tensor, LstmState]:
         """One decision of n runs, for acting."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
+from typing import Any
 
 from rich.text import Text
 
@@ -106,6 +107,34 @@ def _lines(grammar: Grammar, chain: Chain, state: int) -> list[tuple[str, str, s
         lines.append(("the end", "", f"({chain.ends[state]})"))
     names = [_label(grammar, state)] + [""] * len(lines)
     return [(name, *line) for name, line in zip(names, lines, strict=False)]
+
+
+# For others to draw
+
+
+def grammar_to_json(grammar: Grammar, task: Instruction, min_probability: float = MIN_PROBABILITY) -> dict[str, Any]:
+    """One task's chain with its states in the order in which they are best read: what `grammar_svg` draws."""
+    chain = _chain(grammar, task, min_probability, MOST_STATES)
+    order = _reading_order(chain)
+    kinds = {grammar.start_state: "start", grammar.act_state: "act"}
+    return {
+        "task": str(task),
+        "origin": _origin(grammar, task),
+        "caption": _caption(chain, min_probability),
+        "states": [
+            {"name": _label(grammar, state), "kind": kinds.get(state, "call"), "ends": chain.ends[state]}
+            for state in order
+        ],
+        "steps": [
+            {
+                "from": order.index(step.previous),
+                "to": order.index(step.following),
+                "probability": step.probability,
+                "count": step.count,
+            }
+            for step in sorted(chain.steps, key=lambda step: (order.index(step.previous), -step.probability))
+        ],
+    }
 
 
 # As a picture: the states in a row, steps onwards above it, steps back below it. The place of a label is fixed by

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from skillstack.errors import SkillstackError
@@ -22,6 +22,39 @@ NAMES = {
 }
 
 
+@dataclass(frozen=True)
+class Candidate:
+    """Someone who can be asked to play, in as many worlds at once as one likes."""
+
+    name: str
+    agent: Agent | None
+    """Whose networks play; None where it is no agent."""
+
+    def config_for(self, config: RoomsConfig) -> RoomsConfig:
+        """An agent's own words and picture size go before those of the config."""
+        if self.agent is None or self.name in NAMES:
+            return config
+        return replace(config, items=self.agent.world.vocabulary.items, image_size=self.agent.world.image_shape[0])
+
+    def play_in(
+        self,
+        config: RoomsConfig,
+        num_games: int = 1,
+        threads: int = 1,
+        world_name: WorldName = "rooms",
+        server: str | None = None,
+    ) -> tuple[RoomGames, Player]:
+        """A world, and the player for it."""
+        world = make_world(world_name, self.config_for(config), num_games, threads, server)
+        if self.agent is not None:
+            check_fits(self.agent, world)
+            return world, AgentPlayer(self.agent)
+        stages = make_stages(items=config.items)
+        if self.name == "oracle":
+            return world, OraclePlayer(world, stages)
+        return world, RandomPlayer(stages, len(world.description.actions))
+
+
 def cast(
     name: str,
     config: RoomsConfig,
@@ -30,26 +63,24 @@ def cast(
     world_name: WorldName = "rooms",
     server: str | None = None,
 ) -> tuple[RoomGames, Player]:
-    """A world and a player for it. An agent's own words and picture size go before those of the config."""
+    """A world and a player for it."""
+    return find_candidate(name, config).play_in(config, num_games, threads, world_name, server)
+
+
+def find_candidate(name: str, config: RoomsConfig | None = None) -> Candidate:
+    """Whoever has this name, loaded once; an untrained agent is made for the config's words and pictures."""
+    if name == "untrained":
+        config = config or RoomsConfig()
+        return Candidate(name, Agent.create(config.description, make_stages(items=config.items)))
     if name in NAMES:
-        world = make_world(world_name, config, num_games, threads, server)
-        stages = make_stages(items=config.items)
-        if name == "oracle":
-            return world, OraclePlayer(world, stages)
-        if name == "random":
-            return world, RandomPlayer(stages, len(world.description.actions))
-        return world, AgentPlayer(Agent.create(world.description, stages))
+        return Candidate(name, None)
     if not Path(name).exists():
         raise SkillstackError(
             f'There is no agent "{name}": give the folder of a saved agent, or one of '
             + ", ".join(f'"{known}" ({what})' for known, what in NAMES.items())
             + "."
         )
-    agent = Agent.load(name)
-    config = replace(config, items=agent.world.vocabulary.items, image_size=agent.world.image_shape[0])
-    world = make_world(world_name, config, num_games, threads, server)
-    check_fits(agent, world)
-    return world, AgentPlayer(agent)
+    return Candidate(name, Agent.load(name))
 
 
 def check_fits(agent: Agent, world: World) -> None:

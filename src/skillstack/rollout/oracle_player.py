@@ -10,7 +10,7 @@ import numpy as np
 from skillstack.errors import SkillstackError
 from skillstack.instructions import Instruction, Stage, TaskArray
 from skillstack.policies.grammar import ACT, CALL, Grammar
-from skillstack.rollout.player import Floats, Proposal
+from skillstack.rollout.player import Proposal, certain
 from skillstack.worlds.rooms.games import RoomGames
 from skillstack.worlds.rooms.oracle import shortest_path
 from skillstack.worlds.world import Frames, IntArray
@@ -43,16 +43,16 @@ class OraclePlayer:
             for slot, task in zip(slots.tolist(), tasks.tolist(), strict=True)
         ]
         actions = [0 if isinstance(choice, Instruction) else choice for choice in choices]
-        log_action = _certain(actions, len(self._world.description.actions))
+        log_action = certain(actions, len(self._world.description.actions))
         if not base:
             return Proposal(log_action)
         calls = [choice if isinstance(choice, Instruction) else base.tasks[0] for choice in choices]
         switch = [CALL if isinstance(choice, Instruction) else ACT for choice in choices]
         return Proposal(
             log_action,
-            _certain(switch, 2),
-            _certain([base.skills.index(call.skill) for call in calls], len(base.skills)),
-            _certain([base.items.index(call.item) for call in calls], len(base.items)),
+            certain(switch, 2),
+            certain([base.skills.index(call.skill) for call in calls], len(base.skills)),
+            certain([base.items.index(call.item) for call in calls], len(base.items)),
         )
 
     def _choose(self, level: int, slot: int, task: Instruction) -> Instruction | int:
@@ -86,10 +86,3 @@ class OraclePlayer:
         pair = self._world.description.vocabulary.encode(task)
         path = shortest_path(state, pair, hands=task.skill != "find")
         return int(path[0]) if len(path) else 0
-
-
-def _certain(numbers: list[int], choices: int) -> Floats:
-    """Log-probabilities of choices that are beyond doubt."""
-    log = np.full((len(numbers), choices), -np.inf)
-    log[np.arange(len(numbers)), numbers] = 0.0
-    return log

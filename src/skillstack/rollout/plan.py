@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from skillstack.errors import SkillstackError
@@ -26,6 +26,9 @@ OUTCOMES = {
     REFUSED: "the level uttered an instruction that cannot be executed",
     CUT_OFF: "the whole game ran out of steps",
 }
+
+START = "start"
+"""The setting that tells from where a game began, if not from where its seed has it."""
 
 Chances = dict[str, float]
 """Probabilities by word."""
@@ -108,6 +111,15 @@ class PlanTree:
         """The primitive actions in order of time, each with the chain of runs that led to it, the root first."""
         return list(_actions(self.root, []))
 
+    def moments(self) -> int:
+        """How many actions were taken and utterances refused: what a game is counted in when it is watched."""
+        return sum(decision.run is None for run in self.root.runs() for decision in run.decisions)
+
+    def until(self, moments: int) -> PlanTree:
+        """The plan as it stood after so many moments; what was under way then has no outcome."""
+        root, _, _ = _until(self.root, moments)
+        return replace(self, root=root)
+
     def to_json(self) -> dict[str, Any]:
         return {
             "format": FORMAT,
@@ -117,7 +129,7 @@ class PlanTree:
             "settings": self.settings,
             "success": self.success,
             "steps": self.steps,
-            "root": _run_to_json(self.root),
+            "root": run_to_json(self.root),
         }
 
     @staticmethod
@@ -148,23 +160,42 @@ def _actions(run: PlanRun, above: list[PlanRun]) -> Iterator[tuple[str, list[Pla
             yield from _actions(decision.run, chain)
 
 
-def _run_to_json(run: PlanRun) -> dict[str, Any]:
+def _until(run: PlanRun, left: int) -> tuple[PlanRun, int, bool]:
+    """A run cut after so many moments, how many of them are left after it, and whether it had ended by then."""
+    decisions = []
+    whole = bool(run.outcome)
+    for decision in run.decisions:
+        if left <= 0:
+            whole = False
+            break
+        if decision.run is None:
+            decisions.append(decision)
+            left -= 1
+            continue
+        below, left, ended = _until(decision.run, left)
+        decisions.append(replace(decision, run=below, reward=decision.reward if ended else 0.0))
+        whole = whole and ended
+    cut = replace(run, decisions=decisions)
+    return cut if whole else replace(cut, outcome="", last_step=0), left, whole
+
+
+def run_to_json(run: PlanRun) -> dict[str, Any]:
     return {
         "level": run.level,
         "instruction": str(run.instruction),
         "first_step": run.first_step,
         "last_step": run.last_step,
         "outcome": run.outcome,
-        "decisions": [_decision_to_json(decision) for decision in run.decisions],
+        "decisions": [decision_to_json(decision) for decision in run.decisions],
     }
 
 
-def _decision_to_json(decision: PlanDecision) -> dict[str, Any]:
+def decision_to_json(decision: PlanDecision) -> dict[str, Any]:
     return {
         "step": decision.step,
         "action": decision.action,
         "utterance": None if decision.utterance is None else str(decision.utterance),
-        "run": None if decision.run is None else _run_to_json(decision.run),
+        "run": None if decision.run is None else run_to_json(decision.run),
         "reward": decision.reward,
         "odds": {
             name: {"policy": odds.policy, "grammar": odds.grammar, "reshaped": odds.reshaped}

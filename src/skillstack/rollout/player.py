@@ -138,6 +138,13 @@ def uniform(n: int, choices: int) -> Floats:
     return np.full((n, choices), -np.log(choices))
 
 
+def certain(numbers: list[int], choices: int) -> Floats:
+    """Log-probabilities of choices that are beyond doubt."""
+    log = np.full((len(numbers), choices), -np.inf)
+    log[np.arange(len(numbers)), numbers] = 0.0
+    return log
+
+
 class MisledPlayer:
     """A player whose top level is told the next item's name in place of the task's: whoever listens then fails."""
 

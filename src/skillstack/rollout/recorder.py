@@ -11,9 +11,9 @@ import numpy.typing as npt
 from skillstack.instructions import Instruction, TaskArray
 from skillstack.policies.grammar import CALL, Grammar
 from skillstack.rollout.choices import Choices, joint
-from skillstack.rollout.plan import Chances, Odds, PlanDecision, PlanRun, PlanTree
+from skillstack.rollout.plan import START, Chances, Odds, PlanDecision, PlanRun, PlanTree
 from skillstack.rollout.player import Floats, Player
-from skillstack.worlds.world import IntArray, World
+from skillstack.worlds.world import IntArray, Snapshots, ToldWorld, World
 
 SWITCH_WORDS = ("call", "act")
 
@@ -26,11 +26,16 @@ class PlanRecorder:
         self._world, self._player, self._top, self._settings = world, player, top, settings
         self._open: list[dict[int, PlanRun]] = [{} for _ in range(world.num_games)]  # by slot, then level
         self._seeds = [0] * world.num_games
+        self._starts: list[dict[str, Any] | None] = [None] * world.num_games
 
-    def begin_games(self, slots: IntArray, seeds: npt.NDArray[np.uint64]) -> None:
-        for slot, seed in zip(slots.tolist(), seeds.tolist(), strict=True):
+    def begin_games(self, slots: IntArray, seeds: npt.NDArray[np.uint64], starts: Sequence[Snapshots | None]) -> None:
+        """A start that is not the seed's own is written down, where the world can: a plan needs it for its pictures."""
+        for slot, seed, start in zip(slots.tolist(), seeds.tolist(), starts, strict=True):
             self._open[slot] = {}
             self._seeds[slot] = seed
+            self._starts[slot] = None
+            if start is not None and isinstance(self._world, ToldWorld):
+                self._starts[slot] = self._world.state_to_json(start)
 
     def begin_runs(self, level: int, slots: IntArray, tasks: TaskArray, steps: IntArray) -> None:
         for slot, task, step in zip(slots.tolist(), tasks.tolist(), steps.tolist(), strict=True):
@@ -66,7 +71,9 @@ class PlanRecorder:
         run.outcome, run.last_step = outcome, step
 
     def tree(self, slot: int) -> PlanTree:
-        return PlanTree(self._world.description.name, self._seeds[slot], self._open[slot][self._top], self._settings)
+        start = self._starts[slot]
+        settings = self._settings if start is None else {**self._settings, START: start}
+        return PlanTree(self._world.description.name, self._seeds[slot], self._open[slot][self._top], settings)
 
     def _odds(
         self, level: int, choices: Choices, grammar: Grammar | None, tasks: TaskArray, previous: IntArray

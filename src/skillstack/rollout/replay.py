@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from skillstack.errors import SkillstackError, unknown
-from skillstack.rollout.plan import PlanTree
-from skillstack.worlds.world import Frames, IntArray, SnapshotWorld, World
+from skillstack.rollout.plan import START, PlanTree
+from skillstack.worlds.world import Frames, IntArray, Snapshots, SnapshotWorld, ToldWorld, World
 
 Picture = npt.NDArray[np.uint8]
 """One picture, shape (height, width, 3)."""
@@ -45,7 +45,9 @@ class Recording:
     frames: Frames
     """(steps + 1, height, width, 3): what the agent saw."""
     maps: list[Picture] | None = None
-    """As many pictures from above; None where the world cannot draw them."""
+    """As many pictures from above; None where the world cannot draw them, or they were not wanted."""
+    states: Snapshots | None = None
+    """(steps + 1,): the states, where the world has snapshots."""
 
     def check(self, tree: PlanTree) -> None:
         """Refuse to go with a plan of another length."""
@@ -57,7 +59,10 @@ class Recording:
 
 
 def replay(world: World, tree: PlanTree, map_size: int = MAP_SIZE) -> Recording:
-    """Play a plan again in the world's game 0, which is put back afterwards where the world can do that."""
+    """Play a plan again in the world's game 0, which is put back afterwards where the world can do that.
+
+    A `map_size` of 0 leaves the maps out.
+    """
     actions = _action_numbers(world, tree)
     game = np.array([0], dtype=np.int64)
     before = world.snapshot(game) if isinstance(world, SnapshotWorld) else None
@@ -86,17 +91,30 @@ def _action_numbers(world: World, tree: PlanTree) -> list[int]:
 def _record(world: World, tree: PlanTree, actions: Sequence[int], game: IntArray, map_size: int) -> Recording:
     task = world.description.vocabulary.encode([tree.root.instruction])
     world.reset(task, np.array([tree.seed], dtype=np.uint64), game)
-    frames, maps = [], []
+    _restore_start(world, tree, game)
+    frames, maps, states = [], [], []
     path: list[tuple[float, float]] = []
     for action in [None, *actions]:
         if action is not None:
             world.step(np.array([action], dtype=np.int64), game)
         frames.append(world.observe(game)[0])
-        if isinstance(world, MapWorld):
+        if isinstance(world, SnapshotWorld):
+            states.append(world.snapshot(game))
+        if map_size and isinstance(world, MapWorld):
             maps.append(world.map_picture(0, map_size, tuple(path)))
         if isinstance(world, PathWorld):
             path.append(world.map_position(0))
-    return Recording(np.stack(frames), maps or None)
+    return Recording(np.stack(frames), maps or None, np.concatenate(states) if states else None)
+
+
+def _restore_start(world: World, tree: PlanTree, game: IntArray) -> None:
+    """A game that did not begin as its seed has it says in its plan from where it began."""
+    start = tree.settings.get(START)
+    if start is None:
+        return
+    if not isinstance(world, ToldWorld):
+        raise SkillstackError(f'This plan did not begin as its seed has it, and "{tree.world}" cannot read its start.')
+    world.restore(world.state_from_json(start), game)
 
 
 def _check_ending(world: World, tree: PlanTree, game: IntArray) -> None:

@@ -23,11 +23,11 @@ from skillstack.policies.grammar import CALL
 from skillstack.randomness import mix, uniforms
 from skillstack.rollout.choices import DRAWS, Choices, Exploration, choose
 from skillstack.rollout.episode import Decisions, Episode
-from skillstack.rollout.plan import ACHIEVED, CUT_OFF, LIMIT, REFUSED
+from skillstack.rollout.plan import ACHIEVED, CUT_OFF, LIMIT, REFUSED, PlanTree
 from skillstack.rollout.player import Floats, Player
 from skillstack.rollout.recorder import PlanRecorder
 from skillstack.timing import Timer
-from skillstack.worlds.world import BoolArray, IntArray, Limits, SnapshotWorld, World, check_seeds
+from skillstack.worlds.world import BoolArray, IntArray, Limits, Snapshots, SnapshotWorld, World, check_seeds
 
 _PLACES = np.arange(DRAWS, dtype=np.uint64)
 
@@ -60,6 +60,8 @@ class Assignment:
     task: TaskArray
     """(2,): word numbers of the player's vocabulary."""
     seed: int
+    start: Snapshots | None = None
+    """(1,): the state to begin in, in place of the one that the seed makes."""
 
 
 class Runner:
@@ -116,6 +118,36 @@ class Runner:
         self, assignments: Iterable[Assignment], level: int | None = None, epsilon: float | None = None
     ) -> Iterator[tuple[int, Episode]]:
         """Play games as they come and yield each, with its number, as it ends; a new one takes its place at once."""
+        self._set_out(level, epsilon)
+        queue = enumerate(assignments)
+        self._begin_games(np.arange(self.world.num_games), queue)
+        while any(entry is not None for entry in self._assignments):
+            ended = self._sweep()
+            finished = [self._finish(slot, outcome) for slot, outcome in ended]
+            self._begin_games(np.array([slot for slot, _ in ended], dtype=np.int64), queue)
+            yield from finished
+
+    def watch(
+        self, assignment: Assignment, level: int | None = None, epsilon: float | None = None
+    ) -> Iterator[PlanTree]:
+        """Play one game in slot 0 and yield its plan, which grows: at the start, then after each sweep.
+
+        A sweep ends in an action, or in an utterance that cannot be executed. Whoever has seen enough stops asking.
+        """
+        if not self._plans:
+            raise SkillstackError("A game can be watched only by a runner that records plans.")
+        self._set_out(level, epsilon)
+        assert self._recorder is not None, "plans are recorded"
+        self._begin_games(np.arange(1), enumerate([assignment]))
+        tree = self._recorder.tree(0)
+        yield tree
+        while self._assignments[0] is not None:
+            for slot, outcome in self._sweep():
+                self._finish(slot, outcome)
+            yield tree
+
+    def _set_out(self, level: int | None, epsilon: float | None) -> None:
+        """Get ready for games of one level."""
         self._top = len(self.player.stages) - 1 if level is None else level
         if not 0 <= self._top < len(self.player.stages):
             raise SkillstackError(f"The player has levels 0 to {len(self.player.stages) - 1}, not {self._top}.")
@@ -126,13 +158,6 @@ class Runner:
         if self._plans:
             self._recorder = PlanRecorder(self.world, self.player, self._top, self._settings(config))
         self._assignments = [None] * self.world.num_games  # an earlier stream may have been left before its end
-        queue = enumerate(assignments)
-        self._begin_games(np.arange(self.world.num_games), queue)
-        while any(entry is not None for entry in self._assignments):
-            ended = self._sweep()
-            finished = [self._finish(slot, outcome) for slot, outcome in ended]
-            self._begin_games(np.array([slot for slot, _ in ended], dtype=np.int64), queue)
-            yield from finished
 
     def _settings(self, config: RunnerConfig) -> dict[str, Any]:
         """How games are played, as JSON has it; the world's settings where it tells them in a dataclass."""
@@ -158,13 +183,24 @@ class Runner:
             counter[slots] = 0
         with self.timer("world"):
             self.world.reset(self._in_world(tasks), seeds, slots)
+        starts = [assignment.start for _, assignment in new]
+        self._restore(slots, starts)
         if self._recorder:
-            self._recorder.begin_games(slots, seeds)
+            self._recorder.begin_games(slots, seeds, starts)
         self._begin_runs(self._top, slots, tasks)
         if self._hindsight:
             for slot in slots.tolist():
                 self._reached[slot] = []
             self._note_reached(slots)
+
+    def _restore(self, slots: IntArray, starts: Sequence[Snapshots | None]) -> None:
+        """Put games that do not begin as their seeds have it into the states that they begin in."""
+        for slot, start in zip(slots.tolist(), starts, strict=True):
+            if start is None:
+                continue
+            if self._snapshots is None:
+                raise SkillstackError("A game of this world begins as its seed has it, as the world has no snapshots.")
+            self._snapshots.restore(start, np.array([slot]))
 
     def _begin_runs(self, level: int, slots: IntArray, tasks: TaskArray) -> None:
         """RUN(k, g) is entered."""

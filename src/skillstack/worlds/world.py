@@ -122,6 +122,19 @@ class SnapshotWorld(World, Protocol):
         ...
 
 
+@runtime_checkable
+class ToldWorld(SnapshotWorld, Protocol):
+    """A world whose states can be written down and read back, so that a plan can tell from where it began."""
+
+    def state_to_json(self, snapshot: Snapshots) -> dict[str, Any]:
+        """The state of one game, (1,), in plain words and numbers."""
+        ...
+
+    def state_from_json(self, data: Any) -> Snapshots:
+        """The state back, (1,), or a clear error; the data may come from anyone."""
+        ...
+
+
 def check_games(games: npt.ArrayLike, num_games: int) -> IntArray:
     """Game numbers as an array, or a clear error."""
     array = np.asarray(games)

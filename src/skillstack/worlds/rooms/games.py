@@ -14,6 +14,7 @@ from skillstack.instructions import TaskArray
 from skillstack.worlds.rooms.goals import judge_achieved, judge_executable
 from skillstack.worlds.rooms.layout import RoomsConfig, State, X, Z, are_states, make_states, start_games
 from skillstack.worlds.rooms.topdown import draw_map
+from skillstack.worlds.rooms.words import state_from_json, state_to_json
 from skillstack.worlds.world import BoolArray, Frames, IntArray, Seeds, check_games, check_seeds, check_tasks
 
 
@@ -60,6 +61,12 @@ class RoomGames(ABC):
 
     def snapshot(self, games: IntArray | Sequence[int] | None = None) -> State:
         return self.state[self._games(games)]  # indexing with an array copies
+
+    def state_to_json(self, snapshot: State) -> dict[str, Any]:
+        return state_to_json(self.config, snapshot)
+
+    def state_from_json(self, data: Any) -> State:
+        return state_from_json(self.config, data)
 
     def map_picture(self, game: int, size: int = 336, path: Sequence[tuple[float, float]] = ()) -> Frames:
         """One game from above, some `size` pixels high, with the way the agent came."""

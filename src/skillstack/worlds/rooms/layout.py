@@ -104,6 +104,21 @@ class RoomsConfig:
         if not 16 <= self.image_size <= 512:
             raise SkillstackError(f"image_size must be from 16 to 512 pixels, not {self.image_size}.")
 
+    @staticmethod
+    def from_json(data: Any) -> RoomsConfig:
+        """The settings back from the JSON that a plan has of them."""
+        try:
+            randomise = data["randomise"]
+            return RoomsConfig(
+                **{
+                    **data,
+                    "items": tuple(data["items"]),
+                    "randomise": None if randomise is None else Randomisation(**randomise),
+                }
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise SkillstackError(f"These are not the settings of a two-room world: {error!r}.") from error
+
     @property
     def slots(self) -> int:
         """Places for blocks in a state: "stack" needs two blocks even where a game has no others."""

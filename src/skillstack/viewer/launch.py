@@ -1,0 +1,58 @@
+"""`skillstack view` and `skillstack play`: load, listen, open the page, and serve until interrupted."""
+
+from __future__ import annotations
+
+import threading
+import webbrowser
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlencode
+
+from rich.console import Console
+
+from skillstack.viewer.house import open_house
+from skillstack.viewer.server import bind, is_loopback, serve
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How the viewer is started."""
+
+    agents: Sequence[str]
+    """Who plays, the first at first."""
+    host: str
+    port: int
+    names: Sequence[str]
+    """Further names under which the server may be called."""
+    gallery: Path
+    runs: Path
+    browser: bool
+    """Whether to open the page in a browser."""
+    page: dict[str, str]
+    """What the page should show first."""
+
+
+def launch(what: Launch, console: Console) -> None:
+    """Serve until interrupted."""
+    house = open_house(what.agents, what.gallery, what.runs)
+    listener = bind(what.host, what.port)
+    if not is_loopback(what.host):
+        console.print(
+            f"Warning: everyone who can reach {what.host} can now use this viewer. It asks for no password; "
+            "leave --host away to keep it to this machine.",
+            style="yellow",
+            highlight=False,
+        )
+    with console.status("Getting ready; the very first time, the world is compiled"):
+        house.warm_up()
+    host = f"[{what.host}]" if ":" in what.host else what.host
+    address = f"http://{host}:{listener.getsockname()[1]}/"
+    if what.page:
+        address += f"#{urlencode(what.page)}"
+    console.print(f"The viewer is at {address} (Ctrl-C stops it).", highlight=False, soft_wrap=True)
+    if what.browser:
+        opener = threading.Timer(0.5, webbrowser.open, [address])
+        opener.daemon = True
+        opener.start()
+    serve(house, listener, what.names)
