@@ -19,7 +19,9 @@ def agent_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def house(agent_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> House:
     folder = tmp_path_factory.mktemp("viewer")
-    return open_house([str(agent_folder)], folder / "gallery", folder / "runs")
+    house = open_house([str(agent_folder)], folder / "gallery", folder / "runs")
+    house.warm_up()
+    return house
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,10 @@ export class Command {
     this.words = { skills: [], items: [] };
     this.colours = {};
     this.active = -1;
-    this.input.addEventListener("input", () => this.#suggest());
+    this.input.addEventListener("input", () => {
+      this.#suggest();
+      if (this.#isWhole()) this.onChange(); // so that one sees the room that it is about
+    });
     this.input.addEventListener("focus", () => this.#suggest());
     this.input.addEventListener("blur", () => setTimeout(() => this.close(), 120));
     this.input.addEventListener("keydown", (event) => this.#key(event));
@@ -39,6 +42,11 @@ export class Command {
     const whole = this.words.skills.flatMap((skill) => this.words.items.map((item) => [skill, item]));
     if (this.input.selectionStart === 0 && this.input.selectionEnd === this.input.value.length) return whole;
     return whole.filter(([skill, item]) => (skill.startsWith(first) && item.startsWith(second)) || (!second && item.startsWith(first)));
+  }
+
+  #isWhole() {
+    const [skill, item, ...more] = this.text.split(/\s+/);
+    return !more.length && this.words.skills.includes(skill) && this.words.items.includes(item);
   }
 
   #suggest() {

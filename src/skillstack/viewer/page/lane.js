@@ -32,7 +32,7 @@ export class Lane {
     this.bars = h("div", { class: "all-odds" });
     this.element = h("article", { class: "lane" },
       h("figure", { class: "sight-box" }, this.view, h("figcaption", {}, this.name, this.hand)),
-      h("div", { class: "telling" }, h("p", { class: "eyebrow" }, "In its own words ", this.state), this.sentence, this.chain),
+      h("div", { class: "telling" }, h("h3", { class: "hidden", text: "In its own words" }), this.sentence, h("div", { class: "chain-row" }, this.chain, this.state)),
       h("figure", { class: "map-box" }, this.map.element,
         h("figcaption", { class: "hint", text: "Drag blocks and agent to other places; tap the agent to turn it." })),
       h("section", { class: "why", "aria-label": "Why" }, h("header", {}, h("h3", { text: "Why" }), legend()), this.levels, this.bars),

@@ -22,7 +22,7 @@ let wishes = new URLSearchParams(location.hash.slice(1)); // what the command li
 
 const send = (type, content) => connection?.send(type, content);
 const playback = new Playback(() => lanes, send);
-const command = new Command(() => before() && setUp()); // a game that is there stays until one says go
+const command = new Command(() => before() && !isLaidOut() && setUp()); // what was played stays until one says go
 const tabs = { grammar: new GrammarTab(send), learning: new CurvesTab(send), gallery: new GalleryTab(send) };
 const pad = makePad((action) => drive(action));
 
@@ -70,6 +70,7 @@ function showGame(event) {
 }
 
 const game = (instruction, seed) => `${instruction}, seed ${seed}`;
+const isLaidOut = () => document.body.dataset.game === game(command.text, byId("seed").value);
 
 function setMovable(movable) {
   document.body.dataset.before = String(movable);
@@ -143,7 +144,7 @@ byId("command").addEventListener("submit", (event) => {
   command.close();
   command.say("");
   if (playback.live) send("instruct", { instruction: command.text, drive: driving });
-  else if (before() && document.body.dataset.game === game(command.text, byId("seed").value)) start();
+  else if (before() && isLaidOut()) start();
   else setUp(start);
 });
 

@@ -59,7 +59,7 @@ export class MapView {
       "aria-label": `the agent, facing ${facing}${this.movable ? ", arrow keys move it, R turns it" : ""}`,
     },
     s("g", { transform: `rotate(${TURNS[facing]} ${CELL / 2} ${CELL / 2})` },
-      s("path", { class: "sight", d: `M ${CELL / 2} ${CELL / 2} L ${-CELL * 0.4} ${-CELL * 1.15} L ${CELL * 1.4} ${-CELL * 1.15} Z` }),
+      s("path", { class: "sight", d: `M ${CELL / 2} ${CELL / 2} L ${-CELL * 0.1} ${-CELL * 0.38} L ${CELL * 1.1} ${-CELL * 0.38} Z` }),
       s("path", { class: "dart", d: "M 20 3 L 33 34 L 20 28 L 7 34 Z" })),
     held ? s("rect", { class: "held", x: 13, y: 17, width: 14, height: 14, rx: 2, fill: held }) : null);
     if (this.movable) this.#drag(element, (toX, toZ) => this.#moveAgent(toX, toZ), [x, z], () => this.#turn());

@@ -31,7 +31,12 @@ function group(name, odds, chosen) {
   return h("div", { class: "odds", "data-odds": name },
     h("h4", { text: TITLES[name] }),
     ...shown.map((word) => line(word, odds, word === chosen)),
-    rest ? h("p", { class: "quiet", text: rest === 1 ? "the other one hardly ever" : `${rest} others hardly ever` }) : null);
+    rest ? h("p", { class: "quiet", text: others(rest, Math.max(...words.filter((word) => !shown.includes(word)).map(weight))) }) : null);
+}
+
+function others(count, likeliest) {
+  const who = count === 1 ? "the other one" : `${count} others`;
+  return likeliest < 0.005 ? `${who} hardly ever` : `${who} with at most ${percent(likeliest)}`;
 }
 
 function line(word, odds, isChosen) {
