@@ -1,8 +1,8 @@
 """What every level is made of (appendix B of the paper): visual encoder, instruction encoder, fusion and LSTM.
 
 The paper names sizes, and no initialisation. With PyTorch's own, what an untrained encoder says of a frame is a
-hundredth of what the words say, and learning to see takes twice as long (docs/decisions.md). So layers start orthogonal,
-such that frames arrive at the fusion about as loud as words, and policies start near uniform.
+hundredth of what the words say, and learning to see takes twice as long (docs/decisions.md). So layers start
+orthogonal, such that frames arrive at the fusion about as loud as words, and policies start near uniform.
 """
 
 from __future__ import annotations
