@@ -178,7 +178,7 @@ class Play(Viewer):
 class Train(TrainConfig):
     """Learn a ladder of skills, stage by stage. Any setting of the preset can be changed by its flag."""
 
-    preset: Literal["paper", "fast"] = "paper"
+    preset: Literal["paper"] = "paper"
     """Named settings to start from. "paper" is Algorithm 2 to the letter, unless docs/decisions.md says otherwise."""
     run: Path | None = None
     """The folder of the run; runs/PRESET-SEED by default."""

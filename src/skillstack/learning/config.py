@@ -212,6 +212,5 @@ class TrainConfig:
 
 PRESETS = {
     "paper": TrainConfig(),
-    "fast": TrainConfig(games=32),
 }
 """Named settings. `paper`: Algorithm 2 to the letter, where docs/decisions.md does not say otherwise."""
