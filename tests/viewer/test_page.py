@@ -226,7 +226,7 @@ def test_a_person_drives_with_the_keyboard(page: Page) -> None:
     page.click("#drive")
     page.wait_for_selector(".pad")
     facing = page.get_attribute("[data-thing=agent]", "data-facing")
-    page.locator("h3").first.click()
+    page.locator("h3:not(.hidden)").first.click()
     page.keyboard.press("ArrowLeft")
     expect(page.locator("[data-thing=agent]")).not_to_have_attribute("data-facing", str(facing))
     page.click("[data-act='turn right']")
