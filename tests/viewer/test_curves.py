@@ -6,17 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from viewer_helpers import turn
 
 from skillstack import SkillstackError
 from skillstack.learning.run_folder import METRICS_FILE, RunFolder
 from skillstack.viewer.curves import MOST_POINTS, Runs, stages
-
-
-def turn(level: int, episodes: int, switched: bool = False, **windows: float) -> dict[str, Any]:
-    return {
-        "event": "turn", "level": level, "phase": "novel", "episodes": episodes, "steps": 10 * episodes,
-        "reward": 0.5, "windows": windows, "novel phase begins": switched,
-    }  # fmt: skip
 
 
 def learned(level: int, episodes: int) -> dict[str, Any]:

@@ -101,3 +101,11 @@ def make_agent(folder: Path) -> Path:
                 grammar.update(words(task), [*chain.tolist(), *([] if steps else [grammar.act_state])])
     agent.save(folder)
     return folder
+
+
+def turn(level: int, episodes: int, switched: bool = False, **windows: float) -> dict[str, Any]:
+    """What a run writes after a turn."""
+    return {
+        "event": "turn", "level": level, "phase": "novel", "episodes": episodes, "steps": 10 * episodes,
+        "reward": 0.5, "windows": windows, "novel phase begins": switched,
+    }  # fmt: skip

@@ -5,6 +5,7 @@ import { byId, fill, h, options, s } from "./dom.js";
 const SIZE = { width: 900, height: 340, left: 46, right: 96, top: 16, bottom: 38 };
 const DASHES = ["", "7 4", "2 3", "9 3 2 3", "1 5", "12 4"];
 const EVERY = 2000;
+const NAME_HEIGHT = 14;
 
 export class CurvesTab {
   constructor(ask) {
@@ -80,19 +81,28 @@ function draw(stages) {
     ...[0.25, 0.5, 0.75, 1].map((part) => s("text", { class: "tick", x: x(part * most), y: height - bottom + 20, text: Math.round(part * most).toLocaleString("en") })),
     s("text", { class: "tick", x: left, y: height - bottom + 20, text: "0" }),
     s("text", { class: "axis", x: (left + width - right) / 2, y: height - 2, text: "episodes" }),
-    ...skills.flatMap((skill, number) => lines(stages, skill, number, x, y)));
+    ...skills.flatMap((skill, number) => lines(stages, skill, number, x, y)),
+    ...names(stages, skills, x, y));
+}
+
+/** Each skill's name where its curve ends, moved apart where they would meet. */
+function names(stages, skills, x, y) {
+  const ends = skills.map((skill, number) => {
+    const [episodes, windows] = stages.flatMap((stage) => stage.points).filter((point) => skill in point[1]).at(-1);
+    return { skill, number, x: x(episodes) + 8, y: y(windows[skill]) + 4 };
+  }).sort((a, b) => a.y - b.y);
+  ends.forEach((end, place) => {
+    if (place) end.y = Math.max(end.y, ends[place - 1].y + NAME_HEIGHT);
+  });
+  return ends.map((end) => s("text", { class: "curve-name", x: end.x, y: end.y, text: end.skill, style: { fill: `var(--curve-${end.number % 6})` } }));
 }
 
 function lines(stages, skill, number, x, y) {
   const paths = stages.map((stage) => stage.points.filter((point) => skill in point[1]).map((point) => [x(point[0]), y(point[1][skill])]));
-  const end = paths.filter((points) => points.length).at(-1)?.at(-1);
-  return [
-    ...paths.filter((points) => points.length).map((points) => s("polyline", {
-      class: "curve", "data-skill": skill, points: points.map((point) => point.map((part) => part.toFixed(1)).join(",")).join(" "),
-      "stroke-dasharray": DASHES[number % DASHES.length], style: { stroke: `var(--curve-${number % 6})` },
-    })),
-    end ? s("text", { class: "curve-name", x: end[0] + 8, y: end[1] + 4 + 0.01 * number, text: skill, style: { fill: `var(--curve-${number % 6})` } }) : null,
-  ].filter(Boolean);
+  return paths.filter((points) => points.length).map((points) => s("polyline", {
+    class: "curve", "data-skill": skill, points: points.map((point) => point.map((part) => part.toFixed(1)).join(",")).join(" "),
+    "stroke-dasharray": DASHES[number % DASHES.length], style: { stroke: `var(--curve-${number % 6})` },
+  }));
 }
 
 function key(stages) {
