@@ -61,8 +61,8 @@ $(BENCH_STAMP): pyproject.toml benchmarks/constraints.txt
 	touch $@
 
 minecraft: setup $(BRIDGE_STAMP)  ## what the world minecraft needs: packages from npm, and Debian's EGL if it is missing
-	$(BIN)/python -c 'from skillstack.worlds.minecraft.renderer import _context; _context()' 2>/dev/null || \
-		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends libegl1 libgl1 libgl1-mesa-dri; }
+	$(BIN)/python -c 'from skillstack.worlds.minecraft.renderer import open_context; open_context()' 2>/dev/null || \
+		{ $(AS_ROOT) apt-get update -qq && $(AS_ROOT) apt-get install -y -qq --no-install-recommends libegl1 libgl1 libgl1-mesa-dri; }
 
 $(BRIDGE_STAMP): $(BRIDGE)/package.json $(BRIDGE)/package-lock.json
 	@command -v npm >/dev/null || { echo 'Node.js 18 or later, with npm, is needed: for example apt-get install nodejs npm' >&2; exit 2; }

@@ -90,7 +90,6 @@ def measure_world(num_envs: int, randomise: bool = False, seconds: float = 1.0, 
 
 FIRST_FRAME = """
 from time import perf_counter
-from typing import Literal
 begin = perf_counter()
 import gymnasium, skillstack
 gymnasium.make("skillstack/Rooms-v0").reset(seed=0)

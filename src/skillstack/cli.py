@@ -246,13 +246,13 @@ def evaluate(args: Evaluate, console: Console) -> None:
     _check_results(args.json, args.csv)
     limits = Limits(args.flat_limit, args.decision_limit, args.episode_limit)
     config = RunnerConfig(limits, greedy=args.greedy, grammar=args.grammar)
+    if args.misled and args.agent == "oracle":
+        raise SkillstackError("The oracle cannot be misled: it knows where everything is.")
     evaluations = []
     for room in ("small", "big") if args.room == "both" else (args.room,):
         games = USUAL_GAMES[args.world] if args.games is None else args.games
         world, player = cast(args.agent, RoomsConfig(big=room == "big"), games, args.threads, args.world, args.server)
         torch.set_num_threads(args.threads)
-        if args.misled and args.agent == "oracle":
-            raise SkillstackError("The oracle cannot be misled: it knows where everything is.")
         if args.misled:
             player = MisledPlayer(player, len(player.stages) - 1 if args.level is None else args.level)
         with _progress(f"{room} room") as progress:

@@ -95,7 +95,7 @@ SKY_SHADERS = (
 
 
 @cache
-def _context() -> tuple[Any, RLock]:
+def open_context() -> tuple[Any, RLock]:
     """One context for all worlds of the process; who draws holds the lock."""
     try:
         import moderngl
@@ -122,7 +122,7 @@ class Renderer:
     def __init__(self, config: RoomsConfig, looks: BlockLooks, rooms: list[Vertices], wools: tuple[str, ...]) -> None:
         """`rooms` are the meshes of the empty rooms."""
         self._config = config
-        self._context, self._lock = _context()
+        self._context, self._lock = open_context()
         size = config.image_size
         with self._lock, self._context as context:
             self._frame = context.framebuffer(

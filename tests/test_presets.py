@@ -1,0 +1,27 @@
+"""Presets on the command line: the settings to start from, which flags then change."""
+
+from __future__ import annotations
+
+import pytest
+
+from skillstack.cli import _preset, main
+from skillstack.learning.config import PRESETS, TrainConfig
+
+
+@pytest.mark.parametrize("flags", [["--preset", "other"], ["--preset=other"], ["--seed", "3", "--preset", "other"]])
+def test_a_preset_gives_the_settings_that_flags_change(flags: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PRESETS, "other", TrainConfig(games=3))
+    assert _preset(["train", *flags]).settings() == TrainConfig(games=3)
+    assert _preset(["train"]).settings() == PRESETS["paper"]
+
+
+def test_flags_go_before_the_preset(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "--preset", "paper", "--games", "7", "--dry-run"]) == 0
+    assert "7 games at once" in capsys.readouterr().out
+
+
+def test_an_unknown_preset_is_refused_with_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["train", "--preset", "nope", "--dry-run"])
+    assert stop.value.code == 2
+    assert "paper" in capsys.readouterr().err
