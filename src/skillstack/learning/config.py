@@ -50,7 +50,7 @@ class A2CConfig:
 class PPOConfig:
     """PPO on fresh episodes, with self-imitation of what they achieved in hindsight; learns the terminal policy."""
 
-    learning_rate: float = 3e-4
+    learning_rate: float = 5e-4
     """Of Adam."""
     epochs: int = 2
     """Passes over the fresh episodes."""

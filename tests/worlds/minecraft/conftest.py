@@ -9,7 +9,7 @@ import pytest
 
 from skillstack.errors import SkillstackError
 from skillstack.worlds.minecraft import MinecraftWorld
-from skillstack.worlds.minecraft.renderer import _context
+from skillstack.worlds.minecraft.renderer import open_context
 from skillstack.worlds.minecraft.session import check_installed
 
 
@@ -18,7 +18,7 @@ def minecraft() -> None:
     """Skip what cannot be played here."""
     try:
         check_installed()
-        _context()
+        open_context()
     except SkillstackError as error:
         if "CI" in os.environ:
             raise

@@ -136,7 +136,7 @@ class TestWhatIsMissing:
     def test_moderngl(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "moderngl", None)
         with pytest.raises(SkillstackError, match=r"skillstack\[minecraft\]"):
-            renderer._context.__wrapped__()
+            renderer.open_context.__wrapped__()
 
     def test_egl(self, monkeypatch: pytest.MonkeyPatch) -> None:
         moderngl = pytest.importorskip("moderngl")
@@ -146,4 +146,4 @@ class TestWhatIsMissing:
 
         monkeypatch.setattr(moderngl, "create_context", fail)
         with pytest.raises(SkillstackError, match="libegl1"):
-            renderer._context.__wrapped__()
+            renderer.open_context.__wrapped__()
