@@ -12,7 +12,7 @@ import tyro
 from skillstack.errors import SkillstackError, unknown
 from skillstack.instructions import COLOURS, SKILLS, Stage, make_stages
 from skillstack.worlds.making import WorldName
-from skillstack.worlds.rooms import RoomsConfig
+from skillstack.worlds.rooms import Randomisation, RoomsConfig
 from skillstack.worlds.world import Limits
 
 
@@ -136,6 +136,10 @@ class TrainConfig:
     """Cells of a room from west to east."""
     room_depth: int = 6
     """Cells of a room from north to south."""
+    grow: int = 0
+    """Up to so many cells a room may be wider, and as many deeper, from game to game."""
+    randomise: bool = False
+    """Whether textures, colours, light and camera differ from game to game."""
     max_blocks: int = 6
     """The most blocks in a game."""
     image_size: int = 84
@@ -180,6 +184,8 @@ class TrainConfig:
         return RoomsConfig(
             room_width=self.room_width,
             room_depth=self.room_depth,
+            grow=self.grow,
+            randomise=Randomisation() if self.randomise else None,
             max_blocks=self.max_blocks,
             items=self.items,
             image_size=self.image_size,

@@ -15,6 +15,7 @@ from skillstack.worlds.rooms.layout import MAX_ITEMS, NOTHING, start_games, stat
 
 BIG = RoomsConfig(big=True)
 SIZES = [STANDARD, BIG, RoomsConfig(room_width=3, room_depth=4, max_blocks=4), RoomsConfig(4, 2, max_blocks=2)]
+GROWING = RoomsConfig(3, 4, max_blocks=4, grow=1)
 GAMES = 24 * 40
 
 
@@ -32,7 +33,7 @@ def reached(game: Any) -> set[tuple[int, int]]:
     return seen
 
 
-@pytest.mark.parametrize("config", SIZES, ids=["small", "big", "3x4", "4x2"])
+@pytest.mark.parametrize("config", [*SIZES, GROWING], ids=["small", "big", "3x4", "4x2", "growing"])
 class TestStarts:
     def test_no_task_is_achieved_yet_and_every_one_is_executable(self, config: RoomsConfig) -> None:
         world = start(config, GAMES)
@@ -62,7 +63,8 @@ class TestStarts:
         assert {tuple(room) for room in state["room"].tolist()} == {tuple(room) for room in config.rooms.tolist()}
         assert set(state["agent"][:, 2].tolist()) == {0, 1, 2, 3}
         cells = {tuple(cell) for cell in state["agent"][:, :2].tolist()}
-        assert len(cells) == sum((x1 - x0) * (z1 - z0) for x0, z0, x1, z1, _ in config.rooms.tolist())
+        rooms = config.rooms.tolist()
+        assert cells == {(x, z) for x0, z0, x1, z1, _ in rooms for x in range(x0, x1) for z in range(z0, z1)}
 
 
 class TestBlocks:
@@ -123,6 +125,10 @@ class TestRooms:
     def test_the_big_room_is_both_rooms_and_the_walls_cell(self) -> None:
         assert RoomsConfig(room_width=5, room_depth=4, big=True).rooms.tolist() == [[0, 0, 11, 4, 0]]
 
+    def test_growing_rooms_have_all_sizes_between_the_smallest_and_the_largest(self) -> None:
+        sizes = {(x1 - x0, z1 - z0, theme) for x0, z0, x1, z1, theme in GROWING.rooms.tolist()}
+        assert sizes == {(width, depth, theme) for width in (3, 4) for depth in (4, 5) for theme in (0, 1)}
+
     def test_there_are_eight_actions(self) -> None:
         assert len(ACTIONS) == 8
         assert STANDARD.description.actions == ACTIONS
@@ -151,6 +157,9 @@ class TestBadSettings:
             ({"room_depth": 41}, "room_depth must be from 2 to 40 cells, not 41"),
             ({"room_width": 6.5}, "room_width must be a whole number, not 6.5"),
             ({"room_depth": "6"}, "room_depth must be a whole number, not '6'"),
+            ({"grow": -1}, "Rooms can grow by 0 cells or more, to 40 at most, not by -1"),
+            ({"grow": 35}, "to 40 at most, not by 35"),
+            ({"grow": 1, "big": True}, "The big room has one size"),
             ({"min_blocks": 0}, "1 <= min_blocks <= max_blocks <= 32, not 0 and 6"),
             ({"min_blocks": 7}, "1 <= min_blocks <= max_blocks <= 32, not 7 and 6"),
             ({"max_blocks": 33}, "1 <= min_blocks <= max_blocks <= 32, not 1 and 33"),

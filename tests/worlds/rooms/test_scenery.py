@@ -65,6 +65,7 @@ def test_the_world_pastes_where_it_can_and_casts_where_it_must() -> None:
     assert not fits(replace(STANDARD, randomise=Randomisation()))
     assert not fits(replace(STANDARD, image_size=512))
     assert not fits(RoomsConfig(40, 9))
+    assert not fits(RoomsConfig(grow=1))
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,8 @@ class MinecraftWorld(RoomGames):
         super().__init__(config or RoomsConfig(), num_games)
         if self.config.randomise is not None:
             raise SkillstackError("Minecraft has one look only: leave out the randomisation.")
+        if self.config.grow:
+            raise SkillstackError("Minecraft has rooms of one size only: leave out their growth.")
         self.description = replace(self.description, name="minecraft")
         self._wools = wool_of(self.config.items)
         self._session = session_for(server)

@@ -47,6 +47,9 @@ class RoomsConfig:
     """Cells of one room from west to east."""
     room_depth: int = 6
     """Cells of a room from north to south."""
+    grow: int = 0
+    """Up to so many cells a room may be wider, and as many deeper, from game to game: for agents that must not know the
+    size of the room by heart."""
     big: bool = False
     """Without the wall between the two rooms: one room of twice the width and the wall's cell."""
     items: tuple[str, ...] = COLOURS
@@ -79,12 +82,16 @@ class RoomsConfig:
     def __post_init__(self) -> None:
         if len(Vocabulary(SKILLS, self.items).items) > MAX_ITEMS:
             raise SkillstackError(f"There can be at most {MAX_ITEMS} items, not {len(self.items)}.")
-        for name in ("room_width", "room_depth", "min_blocks", "max_blocks", "image_size"):
+        for name in ("room_width", "room_depth", "grow", "min_blocks", "max_blocks", "image_size"):
             if not isinstance(getattr(self, name), int):
                 raise SkillstackError(f"{name} must be a whole number, not {getattr(self, name)!r}.")
         for name in ("room_width", "room_depth"):
             if not 2 <= getattr(self, name) <= MAX_SIDE:
                 raise SkillstackError(f"{name} must be from 2 to {MAX_SIDE} cells, not {getattr(self, name)}.")
+        if not 0 <= self.grow <= MAX_SIDE - max(self.room_width, self.room_depth):
+            raise SkillstackError(f"Rooms can grow by 0 cells or more, to {MAX_SIDE} at most, not by {self.grow}.")
+        if self.grow and self.big:
+            raise SkillstackError("The big room has one size: it does not grow.")
         if not 1 <= self.min_blocks <= self.max_blocks <= MAX_BLOCKS:
             raise SkillstackError(
                 f"Blocks must be 1 <= min_blocks <= max_blocks <= {MAX_BLOCKS}, "
@@ -144,10 +151,12 @@ class RoomsConfig:
     @property
     def rooms(self) -> npt.NDArray[np.int8]:
         """The rooms a game may take place in: rows of x0, z0, x1, z1, theme."""
-        width, depth = self.room_width, self.room_depth
         if self.big:
-            return np.array([[0, 0, 2 * width + 1, depth, 0]], dtype=np.int8)
-        return np.array([[0, 0, width, depth, 0], [width + 1, 0, 2 * width + 1, depth, 1]], dtype=np.int8)
+            return np.array([[0, 0, 2 * self.room_width + 1, self.room_depth, 0]], dtype=np.int8)
+        more = range(self.grow + 1)
+        sizes = [(self.room_width + wider, self.room_depth + deeper) for wider in more for deeper in more]
+        pairs = [[(0, 0, width, depth, 0), (width + 1, 0, 2 * width + 1, depth, 1)] for width, depth in sizes]
+        return np.array([room for pair in pairs for room in pair], dtype=np.int8)
 
 
 def state_dtype(slots: int) -> np.dtype[Any]:
@@ -245,7 +254,7 @@ def _start_games(
     agents: Any, rooms: Any, blocks: Any, looks: Any, games: Any, tasks: Any, seeds: Any, choices: Any, num_items: int,
     min_blocks: int, max_blocks: int, distractors: bool, held_start: float, num_looks: int,
 ) -> None:  # fmt: skip
-    grid = np.zeros((choices[0, X1] + choices[-1, X1], choices[0, Z1]), dtype=np.uint8)
+    grid = np.zeros((choices[-1, X1], choices[-1, Z1]), dtype=np.uint8)  # the last is the largest
     queue = np.zeros((grid.size, 2), dtype=np.int64)
     for i in range(len(games)):
         game, skill, item = games[i], tasks[i, 0], tasks[i, 1]

@@ -57,12 +57,12 @@ class Scenery:
 
 
 def fits(config: RoomsConfig) -> bool:
-    """Whether the pictures can be made beforehand: one look for all games, and not too many views."""
+    """Whether the pictures can be made beforehand: one look and one size for all games, and not too many views."""
     width, depth = _extent(config)
     reach = max(width, depth)
     views, sprites = 4 * len(config.rooms) * width * depth, 8 * reach * (2 * reach - 1)
     few = views + sprites <= MOST_PICTURES and views * config.image_size**2 * 3 <= MOST_BYTES
-    return config.randomise is None and few
+    return config.randomise is None and not config.grow and few
 
 
 def _extent(config: RoomsConfig) -> tuple[int, int]:
