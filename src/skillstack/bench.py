@@ -215,7 +215,7 @@ def _bare_update_seconds(learner: A2CLearner, batch: Batch) -> float:
     ready = torch.from_numpy(learner.render(seen)) if learner.train_encoder else torch.from_numpy(seen).float()
     begin = perf_counter()
     features = learner.encoder(ready) if learner.train_encoder else ready
-    output = learner.policy.unroll(features[batch.places], batch.tasks)
+    output = learner.policy.unroll(features, batch.tasks, batch.there)
     torch.stack([part.sum() for part in output]).sum().backward()  # type: ignore[no-untyped-call]
     seconds = perf_counter() - begin
     learner.optimizer.zero_grad(set_to_none=True)

@@ -12,14 +12,18 @@ from hypothesis import strategies as st
 from skillstack.learning.losses import (
     DecisionBatch,
     clipped_gradient,
-    entropy_bonus,
+    decision_entropy,
+    entropy,
     final_returns,
-    flat_imitation_terms,
-    flat_ppo_terms,
     flat_terms,
+    generalised_advantages,
     hierarchical_terms,
+    imitation_terms,
+    log_behaviour,
+    log_decision,
     masked_mean,
     policy_gradient,
+    ppo_terms,
 )
 from skillstack.policies.flat import FlatOutput
 from skillstack.policies.hierarchical import HierarchicalOutput
@@ -191,29 +195,63 @@ def test_the_flat_policy_has_the_third_term_and_the_value() -> None:
 
 
 def test_self_imitation_learns_only_from_what_was_better_than_expected() -> None:
-    losses, _ = flat_imitation_terms(*flat_decisions())
+    losses, _ = imitation_terms(*flat_decisions())
     assert losses["imitation"].item() == pytest.approx(-math.log(0.5) * 0.3 / 2)
     assert losses["imitation value"].item() == pytest.approx(0.5 * 0.3**2 / 2)
 
 
 def test_ppo_stops_where_the_ratio_leaves_its_bounds() -> None:
-    log_pi, mu = torch.tensor([0.6, 0.6]).log(), torch.tensor([0.4, 0.4])
-    loss, ratio = clipped_gradient(log_pi, mu, torch.tensor([1.0, -1.0]), clip=0.2)
+    log_pi, log_mu = torch.tensor([0.6, 0.6]).log(), torch.tensor([0.4, 0.4]).log()
+    loss, ratio = clipped_gradient(log_pi, log_mu, torch.tensor([1.0, -1.0]), clip=0.2)
     assert ratio.tolist() == pytest.approx([1.5, 1.5])
     assert loss.tolist() == pytest.approx([-1.2, 1.5])  # the gain is clipped, the loss is not
 
 
 def test_ppo_advantages_have_unit_spread_over_what_is_there() -> None:
     output, batch = flat_decisions()
-    losses, _ = flat_ppo_terms(output, batch, clip=0.2)
+    losses, _ = ppo_terms(output, batch, clip=0.2, gamma=0.9, trace=1.0)
     # Advantages 0.3 and -0.5: mean -0.1, spread 0.4, so 1 and -1 (less the guard); ratios 2 and 0.5.
     unit = 0.4 / (0.4 + 1e-3)
     assert losses["policy"].item() == pytest.approx(-(1.2 * unit - 0.8 * unit) / 2, rel=1e-4)
 
 
-def test_the_entropy_bonus_of_an_even_choice_is_minus_its_logarithm() -> None:
-    even = torch.zeros(1, 1, 4)
-    assert entropy_bonus(even, torch.ones(1, 1)).item() == pytest.approx(-math.log(4))
+def test_the_entropy_of_an_even_choice_is_its_logarithm() -> None:
+    assert entropy(torch.zeros(4)).item() == pytest.approx(math.log(4))
+
+
+def test_the_probability_of_a_decision_is_of_the_switch_and_of_what_it_chose() -> None:
+    output, batch = two_decisions()
+    # The first called skill 1, item 0: 0.8 * 0.75 * 0.4. The second did action 2 itself: 0.5 * 0.1.
+    assert log_decision(output, batch).exp().flatten().tolist() == pytest.approx([0.24, 0.05])
+    assert log_behaviour(batch).exp().flatten().tolist() == pytest.approx([0.4 * 0.15, 0.5 * 0.2])
+
+
+def test_the_entropy_of_a_decision_weighs_what_each_switch_leads_to() -> None:
+    output, _ = two_decisions()
+    even = 0.5 * math.log(4) + 0.5 * entropy(torch.tensor(logits(0.3, 0.6, 0.1))).item()
+    assert decision_entropy(output)[1].item() == pytest.approx(math.log(2) + even)
+
+
+def test_hierarchical_ppo_and_imitation_are_of_whole_decisions() -> None:
+    output, batch = two_decisions()
+    losses, statistics = ppo_terms(output, batch, clip=0.2, gamma=0.9, trace=1.0)
+    # Ratios 0.24 / 0.06 = 4 and 0.05 / 0.1 = 0.5; advantages 0.4 and 0.3, so 1 and -1 (less the guard).
+    unit = 0.05 / (0.05 + 1e-3)
+    assert losses["policy"].item() == pytest.approx(-(1.2 * unit - 0.8 * unit) / 2, rel=1e-3)
+    assert statistics()["share of calls"].item() == pytest.approx(0.5)
+    losses, _ = imitation_terms(output, batch)
+    assert losses["imitation"].item() == pytest.approx(-(math.log(0.24) * 0.4 + math.log(0.05) * 0.3) / 2)
+
+
+def test_generalised_advantages_are_the_numbers_worked_by_hand() -> None:
+    # Two episodes with gamma 0.5 and lambda 0.5: one of two decisions that succeeds, one of a single one that fails.
+    mask, returns = final_returns(torch.tensor([1.0, 0.0]), torch.tensor([2, 1]), 0.5)
+    value = torch.tensor([[0.2, 0.3], [0.4, 9.0]])
+    # Last: 1 - 0.4 = 0.6. First: 0.5 * 0.4 - 0.2 = 0, and 0.5 * 0.5 * 0.6 of what came after. The other: 0 - 0.3.
+    advantages = generalised_advantages(returns, value, mask, 0.5, 0.5)
+    assert advantages.flatten().tolist() == pytest.approx([0.15, -0.3, 0.6, 0.0])
+    plain = generalised_advantages(returns, value, mask, 0.5, 1.0)
+    assert plain.flatten().tolist() == pytest.approx(((returns - value) * mask).flatten().tolist())
 
 
 def test_a_mean_over_nothing_is_nothing() -> None:

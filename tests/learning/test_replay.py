@@ -34,14 +34,15 @@ def test_a_batch_holds_the_decisions_and_returns_of_its_episodes(level: int) -> 
     replay, episodes = filled(level)
     spans = np.array([3, 0, 7])
     batch = replay.batch(spans)
-    for column, number in enumerate(spans):
+    for column, number in enumerate(sorted(spans, key=lambda number: -len(episodes[number]))):
         episode, length = episodes[number], len(episodes[number])
         assert batch.decisions.mask[:, column].sum() == length
         assert batch.decisions.action[:length, column].tolist() == episode.decisions.action.tolist()
         expected = [float(episode.rewards[-1]) * 0.9 ** (length - 1 - t) for t in range(length)]
         assert batch.decisions.returns[:length, column].tolist() == pytest.approx(expected)
         assert batch.tasks[column].tolist() == episode.task.tolist()
-        rows = batch.rows[batch.places[:length, column].numpy()]
+        assert batch.there[:, column].tolist() == [t < length for t in range(len(batch.there))]
+        rows = batch.rows[batch.there.nonzero()[:, 1].numpy() == column]
         assert np.array_equal(replay.states(rows), episode.decisions.states)
         if episode.decisions.switch is not None and episode.decisions.mu_switch is not None:
             assert batch.decisions.switch is not None
@@ -104,7 +105,7 @@ def test_hindsight_spans_end_when_a_task_comes_to_hold_and_start_where_it_did_no
         for span in replay.spans(hindsight=True):
             batch = replay.batch(np.array([span]))
             number = next(number for number, task in enumerate(tasks) if (task == batch.tasks[0].numpy()).all())
-            rows = batch.rows[batch.places[:, 0].numpy()]
+            rows = batch.rows
             assert episode.reached[rows[-1] + 1, number]
             assert not episode.reached[rows, number].any()
             assert batch.decisions.returns[-1, 0] == 1.0

@@ -167,3 +167,13 @@ def test_padding_after_the_end_of_a_run_changes_nothing_before_it() -> None:
     padded = features.clone()
     padded[3:, 0] = 0
     torch.testing.assert_close(trunk.unroll(padded, tasks)[:3], trunk.unroll(features, tasks)[:3])
+
+
+@pytest.mark.parametrize("gated", [False, True])
+def test_runs_of_different_lengths_unroll_as_they_would_with_padding(gated: bool) -> None:
+    trunk = RecurrentTrunk(2, 2, Gate((36, 36, 3)) if gated else None)
+    features, tasks = torch.rand(5, 3, 64 if gated else 256), torch.tensor([[0, 1], [1, 0], [1, 1]])
+    there = torch.arange(5).unsqueeze(1) < torch.tensor([5, 3, 1])
+    packed = trunk.unroll(features[there], tasks, there)
+    torch.testing.assert_close(packed[there], trunk.unroll(features, tasks)[there])
+    assert not packed[~there].any()

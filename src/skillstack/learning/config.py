@@ -48,7 +48,7 @@ class A2CConfig:
 
 @dataclass(frozen=True)
 class PPOConfig:
-    """PPO on fresh episodes, with self-imitation of what they achieved in hindsight; learns the terminal policy."""
+    """PPO on fresh episodes, with self-imitation of what they achieved in hindsight."""
 
     learning_rate: float = 5e-4
     """Of Adam."""
@@ -58,6 +58,8 @@ class PPOConfig:
     """Episodes in a mini-batch."""
     gamma: float = 0.95
     """Discount from one step to the next."""
+    trace: float = 0.9
+    """Of generalised advantages (lambda): 1 takes the returns as they came, less trusts the values on the way."""
     gradient_norm: float = 0.5
     """Gradients are clipped to this norm."""
     clip: float = 0.2
@@ -84,7 +86,7 @@ class TerminalConfig:
     """The most episodes of stage 0."""
     epsilon: float = 0.0
     """How often its actions are made at random while it learns."""
-    target: float = 0.98
+    target: float = 0.97
     """Stage 0 ends when this share of the last episodes of its tasks was achieved."""
 
 
@@ -92,6 +94,8 @@ class TerminalConfig:
 class LevelConfig:
     """How the stages above are learned (Algorithm 2)."""
 
+    method: Literal["a2c", "ppo"] = "a2c"
+    """The paper's off-policy A2C with alternation, or PPO with hindsight on whole decisions."""
     episodes: int = 22_000
     """The most episodes of a stage; the paper's figure 3a shows 22,000."""
     target: float = 0.97

@@ -13,18 +13,20 @@ from torch import Tensor, nn
 from skillstack.errors import SkillstackError
 from skillstack.learning.config import A2CConfig, PPOConfig
 from skillstack.learning.losses import (
-    DecisionBatch,
+    Output,
     Terms,
-    entropy_bonus,
-    flat_imitation_terms,
-    flat_ppo_terms,
+    decision_entropy,
+    entropy,
     flat_terms,
     hierarchical_terms,
+    imitation_terms,
+    masked_mean,
+    ppo_terms,
 )
 from skillstack.learning.packing import load_optimizer_state, optimizer_state
 from skillstack.learning.replay import Batch, Replay
 from skillstack.policies.agent import Agent
-from skillstack.policies.flat import FlatOutput
+from skillstack.policies.flat import FlatOutput, FlatPolicy
 from skillstack.rollout.episode import Episode
 from skillstack.timing import Timer
 from skillstack.worlds.world import Frames
@@ -53,8 +55,22 @@ class LevelLearner:
         self.parameters = [parameter for module in modules for parameter in module.parameters()]
         self.optimizer: torch.optim.Optimizer
 
-    def features(self, states: Any) -> Tensor:
-        """What the level sees in these states: (m, 256)."""
+    def features(self, seen: Any) -> Tensor:
+        """What the level sees: of states, or of frozen features that replay has in their place, (m, features)."""
+        return self._encode(seen) if self.train_encoder else torch.from_numpy(seen).float()
+
+    @torch.inference_mode()
+    def frozen_features(self, episodes: Sequence[Episode]) -> Sequence[Any]:
+        """Of all decisions of each episode, if the encoder is frozen, else None for each.
+
+        In half precision: the maps of a gated encoder are twelve times as many as its features.
+        """
+        if self.train_encoder:
+            return [None] * len(episodes)
+        features = self._encode(np.concatenate([episode.decisions.states for episode in episodes])).half().numpy()
+        return np.split(features, np.cumsum([len(episode) for episode in episodes])[:-1])
+
+    def _encode(self, states: Any) -> Tensor:
         with self.timer("render"):
             frames = torch.from_numpy(self.render(states))
         with self.timer("forward"):
@@ -100,28 +116,19 @@ class A2CLearner(LevelLearner):
 
     def learn(self, episodes: Sequence[Episode], rng: np.random.Generator) -> dict[str, float]:
         """Keep the episodes and do the updates that they bring."""
-        features = None if self.train_encoder else self._frozen_features(episodes)
-        start = 0
-        for episode in episodes:
-            end = start + len(episode)
-            self.replay.add(episode, None if features is None else features[start:end])
-            start = end
+        for episode, features in zip(episodes, self.frozen_features(episodes), strict=True):
+            self.replay.add(episode, features)
         terms: Terms | None = None
         for _ in range(int(rng.poisson(self.config.updates, size=len(episodes)).sum())):
             terms = self.update(rng)
         return terms.numbers() if terms else {}
-
-    @torch.inference_mode()
-    def _frozen_features(self, episodes: Sequence[Episode]) -> Any:
-        """Of all decisions, in half precision: the maps of a gated encoder are twelve times as many as its features."""
-        return self.features(np.concatenate([episode.decisions.states for episode in episodes])).half().numpy()
 
     def update(self, rng: np.random.Generator) -> Terms:
         """One mini-batch update."""
         with self.timer("batch"):
             batch = self.replay.batch(self.replay.draw(rng, self.config.batch))
             seen = self.replay.states(batch.rows)
-        features = self.features(seen) if self.train_encoder else torch.from_numpy(seen).float()
+        features = self.features(seen)
         with self.timer("forward"):
             terms = self._terms(batch, features)
         self.descend(terms.losses)
@@ -131,7 +138,7 @@ class A2CLearner(LevelLearner):
     def _terms(self, batch: Batch, features: Tensor) -> Terms:
         config = self.config
         most_weight = math.inf if config.most_weight is None else config.most_weight
-        output = self.policy.unroll(features[batch.places], batch.tasks)
+        output = self.policy.unroll(features, batch.tasks, batch.there)
         if isinstance(output, FlatOutput):
             terms = flat_terms(output, batch.decisions, most_weight=most_weight)
             bonuses = {"policy": [output.action]}
@@ -154,9 +161,8 @@ class A2CLearner(LevelLearner):
         if config.entropy:
             for name in set(bonuses) & set(terms.losses):
                 for logits in bonuses[name]:
-                    terms.losses[name] = terms.losses[name] + config.entropy * entropy_bonus(
-                        logits, batch.decisions.mask
-                    )
+                    bonus = masked_mean(entropy(logits), batch.decisions.mask)
+                    terms.losses[name] = terms.losses[name] - config.entropy * bonus
         return terms
 
     def state(self) -> dict[str, Any]:
@@ -181,15 +187,19 @@ class PPOLearner(LevelLearner):
         self.optimizer = torch.optim.Adam(self.parameters, lr=config.learning_rate, eps=1e-5)
         self.updates = self._episodes = 0
         self._tasks = agent.vocabulary.encode(agent.stages[level].tasks)
+        # The grammar that guides a hierarchical level's choices is left out of its probabilities, as in the paper:
+        # with it, PPO's clipping would keep the level from unlearning what the grammar is too sure of.
+        self._behaviour = isinstance(self.policy, FlatPolicy)
 
     def learn(self, episodes: Sequence[Episode], rng: np.random.Generator) -> dict[str, float]:
         terms: Terms | None = None
         for group in self.optimizer.param_groups:
             group["lr"] = self.config.learning_rate * self._strength
+        played = list(zip(episodes, self.frozen_features(episodes), strict=True))
         for _ in range(self.config.epochs):
-            order = rng.permutation(len(episodes))
-            for part in np.array_split(order, max(1, len(episodes) // self.config.batch)):
-                terms = self.update([episodes[number] for number in part.tolist()], rng)
+            order = rng.permutation(len(played))
+            for part in np.array_split(order, max(1, len(played) // self.config.batch)):
+                terms = self.update([played[number] for number in part.tolist()], rng)
         self._episodes += len(episodes)
         return terms.numbers() if terms else {}
 
@@ -197,34 +207,36 @@ class PPOLearner(LevelLearner):
     def _strength(self) -> float:
         return max(1.0 - 0.9 * self._episodes / self.config.decay_episodes, 0.1)
 
-    def update(self, episodes: Sequence[Episode], rng: np.random.Generator) -> Terms:
-        """One step on some of the fresh episodes."""
+    def update(self, played: Sequence[tuple[Episode, Any]], rng: np.random.Generator) -> Terms:
+        """One step on some of the fresh episodes, each with its frozen features, if there are such."""
         config = self.config
         with self.timer("batch"):
-            fresh = Replay(2**30, config.gamma, behaviour=True)
-            for episode in episodes:
-                fresh.add(episode)
+            fresh = Replay(2**30, config.gamma, behaviour=self._behaviour)
+            for episode, frozen in played:
+                fresh.add(episode, frozen)
                 if config.hindsight:
                     fresh.add_hindsight(episode, self._tasks, 1.0, config.hindsight_steps, rng)
-            batch = fresh.batch(np.arange(len(fresh)))
-            meant = fresh.spans(hindsight=False)
-            other = fresh.spans(hindsight=True)
-        features = self.features(fresh.states(batch.rows))
+            meant = fresh.batch(fresh.spans(hindsight=False))
+            spans = fresh.spans(hindsight=True)
+            other = fresh.batch(spans) if len(spans) else None
+        features = self.features(fresh.states(slice(None)))
         with self.timer("forward"):
-            output = self.policy.unroll(features[batch.places], batch.tasks)
-            assert isinstance(output, FlatOutput), "PPO is for terminal policies so far"
-            meant_output, meant_batch = _pick(output, batch, meant)
-            terms = flat_ppo_terms(meant_output, meant_batch, clip=config.clip)
+            output = self._output(features, meant)
+            terms = ppo_terms(output, meant.decisions, clip=config.clip, gamma=config.gamma, trace=config.trace)
             losses = dict(terms.losses)
             losses["value"] = config.value * losses["value"]
-            losses["entropy"] = config.entropy * self._strength * entropy_bonus(meant_output.action, meant_batch.mask)
-            if len(other):
-                imitation = flat_imitation_terms(*_pick(output, batch, other))
+            bonus = masked_mean(decision_entropy(output), meant.decisions.mask)
+            losses["entropy"] = -config.entropy * self._strength * bonus
+            if other:
+                imitation = imitation_terms(self._output(features, other), other.decisions)
                 losses["imitation"] = config.hindsight * imitation.losses["imitation"]
                 losses["imitation value"] = config.hindsight * config.value * imitation.losses["imitation value"]
         self.descend(losses)
         self.updates += 1
         return Terms(losses, terms.statistics)
+
+    def _output(self, features: Tensor, batch: Batch) -> Output:
+        return self.policy.unroll(features[torch.from_numpy(batch.rows)], batch.tasks, batch.there)
 
     def state(self) -> dict[str, Any]:
         optimizer = optimizer_state(self.optimizer)
@@ -233,13 +245,3 @@ class PPOLearner(LevelLearner):
     def load_state(self, state: Mapping[str, Any]) -> None:
         load_optimizer_state(self.optimizer, state["optimizer"])
         self.updates, self._episodes = state["updates"], state["episodes"]
-
-
-def _pick(output: FlatOutput, batch: Batch, spans: Any) -> tuple[FlatOutput, DecisionBatch]:
-    """The parts of an output and a batch that belong to some of the spans."""
-    columns = torch.from_numpy(spans)
-    meant = batch.decisions
-    picked = DecisionBatch(
-        meant.mask[:, columns], meant.returns[:, columns], meant.action[:, columns], meant.mu_action[:, columns]
-    )
-    return FlatOutput(output.action[:, columns], output.value[:, columns]), picked

@@ -16,6 +16,8 @@ from skillstack.policies.flat import FlatOutput
 from skillstack.policies.grammar import ACT, CALL
 from skillstack.policies.hierarchical import HierarchicalOutput
 
+Output = FlatOutput | HierarchicalOutput
+
 
 class DecisionBatch(NamedTuple):
     """What was decided, and what it led to; the fields that a terminal level lacks are None."""
@@ -57,6 +59,27 @@ def final_returns(rewards: Tensor, lengths: Tensor, gamma: float) -> tuple[Tenso
     return mask, rewards * gamma ** left.clamp(min=0) * mask
 
 
+def generalised_advantages(returns: Tensor, value: Tensor, mask: Tensor, gamma: float, trace: float) -> Tensor:
+    """Advantages (t, n) that trust the values: the return is mixed with what is expected on the way (Schulman 2016).
+
+    `trace` 1 gives the plain return minus the value, 0 looks one decision ahead.
+
+    >>> returns, value = torch.tensor([[0.5], [1.0]]), torch.tensor([[0.2], [0.4]])
+    >>> generalised_advantages(returns, value, torch.ones(2, 1), 0.5, 0.0).tolist()
+    [[0.0], [0.6000000238418579]]
+    """
+    value = value.detach() * mask
+    ahead = torch.cat([value[1:], torch.zeros_like(value[:1])])
+    later = torch.cat([returns[1:], torch.zeros_like(returns[:1])])
+    surprise = returns - gamma * later + gamma * ahead - value  # reward and the next value, minus this one
+    advantages = torch.zeros_like(value)
+    running = torch.zeros_like(value[0])
+    for t in range(len(value) - 1, -1, -1):
+        running = (surprise[t] + gamma * trace * running) * mask[t]
+        advantages[t] = running
+    return advantages
+
+
 def masked_mean(values: Tensor, mask: Tensor) -> Tensor:
     """The mean over the decisions that are there."""
     return (values * mask).sum() / mask.sum().clamp(min=1.0)
@@ -76,9 +99,9 @@ def policy_gradient(log_pi: Tensor, mu: Tensor, advantage: Tensor, most_weight: 
     return -weight * log_pi * advantage.detach(), weight
 
 
-def clipped_gradient(log_pi: Tensor, mu: Tensor, advantage: Tensor, clip: float) -> tuple[Tensor, Tensor]:
+def clipped_gradient(log_pi: Tensor, log_mu: Tensor, advantage: Tensor, clip: float) -> tuple[Tensor, Tensor]:
     """PPO's clipped surrogate for each decision, and the ratio pi / mu."""
-    ratio = (log_pi - mu.log()).exp()
+    ratio = (log_pi - log_mu).exp()
     advantage = advantage.detach()
     return -torch.minimum(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage), ratio.detach()
 
@@ -130,11 +153,7 @@ def hierarchical_terms(
             "weight of switch": masked_mean(switch_weight, batch.mask),
             "weight of instruction": masked_mean(instruction_weight, calls),
             "weight of action": masked_mean(augmented_weight, acts),
-            "entropy of switch": masked_mean(entropy(output.switch), batch.mask),
-            "entropy of instruction": masked_mean(entropy(output.skill) + entropy(output.item), batch.mask),
-            "entropy of action": masked_mean(entropy(output.action), batch.mask),
-            "share of calls": masked_mean(calls, batch.mask),
-            "return": masked_mean(batch.returns, batch.mask),
+            **_hierarchical_statistics(output, batch),
         },
     )
 
@@ -150,46 +169,82 @@ def flat_terms(output: FlatOutput, batch: DecisionBatch, *, most_weight: float =
     return Terms(losses, lambda: _flat_statistics(output, batch, weight))
 
 
-def flat_ppo_terms(output: FlatOutput, batch: DecisionBatch, *, clip: float) -> Terms:
-    """PPO for a flat policy, with advantages of unit spread."""
-    log_action = chosen(output.action.log_softmax(-1), batch.action)
-    advantage = (batch.returns - output.value).detach()
+def ppo_terms(output: Output, batch: DecisionBatch, *, clip: float, gamma: float, trace: float) -> Terms:
+    """PPO on whole decisions, with advantages of unit spread; V_sw has no part in it."""
+    log_pi, log_mu = log_decision(output, batch), log_behaviour(batch)
+    advantage = generalised_advantages(batch.returns, output.value, batch.mask, gamma, trace)
     mean = masked_mean(advantage, batch.mask)
     spread = masked_mean((advantage - mean) ** 2, batch.mask).sqrt()
-    policy, ratio = clipped_gradient(log_action, batch.mu_action, (advantage - mean) / (spread + 1e-3), clip)
+    policy, ratio = clipped_gradient(log_pi, log_mu, (advantage - mean) / (spread + 1e-3), clip)
     losses = {
         "policy": masked_mean(policy, batch.mask),
         "value": masked_mean(value_loss(output.value, batch.returns), batch.mask),
     }
-    return Terms(losses, lambda: _flat_statistics(output, batch, ratio))
+    if isinstance(output, FlatOutput):
+        return Terms(losses, lambda: _flat_statistics(output, batch, ratio))
+    return Terms(losses, lambda: _hierarchical_statistics(output, batch))
 
 
-def flat_imitation_terms(output: FlatOutput, batch: DecisionBatch) -> Terms:
+def imitation_terms(output: Output, batch: DecisionBatch) -> Terms:
     """Self-imitation of successes in hindsight: -log pi * (R - V)+ and (1/2) (R - V)+^2 (Oh et al. 2018)."""
-    log_action = chosen(output.action.log_softmax(-1), batch.action)
     better = (batch.returns - output.value).clamp(min=0.0)
     losses = {
-        "imitation": masked_mean(-log_action * better.detach(), batch.mask),
+        "imitation": masked_mean(-log_decision(output, batch) * better.detach(), batch.mask),
         "imitation value": masked_mean(0.5 * better**2, batch.mask),
     }
     return Terms(losses, lambda: {"better than expected": masked_mean(better, batch.mask)})
 
 
+def log_decision(output: Output, batch: DecisionBatch) -> Tensor:
+    """The log-probability of each decision as a whole: of the switch, and of the instruction or the action it chose."""
+    log_action = chosen(output.action.log_softmax(-1), batch.action)
+    if isinstance(output, FlatOutput):
+        return log_action
+    assert batch.switch is not None, "a hierarchical level has a switch"
+    assert batch.instruction is not None, "a hierarchical level has an instruction"
+    log_switch = chosen(output.switch.log_softmax(-1), batch.switch)
+    log_skill = chosen(output.skill.log_softmax(-1), batch.instruction[..., 0])
+    log_item = chosen(output.item.log_softmax(-1), batch.instruction[..., 1])
+    return log_switch + torch.where(batch.switch == CALL, log_skill + log_item, log_action)
+
+
+def log_behaviour(batch: DecisionBatch) -> Tensor:
+    """The same of the policy that made the decisions."""
+    if batch.switch is None:
+        return batch.mu_action.log()
+    assert batch.mu_switch is not None, "a hierarchical level has a switch"
+    assert batch.mu_instruction is not None, "a hierarchical level has an instruction"
+    return batch.mu_switch.log() + torch.where(batch.switch == CALL, batch.mu_instruction, batch.mu_action).log()
+
+
+def decision_entropy(output: Output) -> Tensor:
+    """Of each decision as a whole, in nats, with a gradient."""
+    own = entropy(output.action)
+    if isinstance(output, FlatOutput):
+        return own
+    call, act = output.switch.softmax(-1).unbind(-1)
+    return entropy(output.switch) + call * (entropy(output.skill) + entropy(output.item)) + act * own
+
+
 def entropy(logits: Tensor) -> Tensor:
     """Of the distribution along the last dimension, in nats."""
-    log_probability = logits.detach().log_softmax(-1)
-    return -(log_probability.exp() * log_probability).sum(-1)
-
-
-def entropy_bonus(logits: Tensor, mask: Tensor) -> Tensor:
-    """Minus the mean entropy, with a gradient: to be minimised where policies should stay random."""
     log_probability = logits.log_softmax(-1)
-    return masked_mean((log_probability.exp() * log_probability).sum(-1), mask)
+    return -(log_probability.exp() * log_probability).sum(-1)
 
 
 def _flat_statistics(output: FlatOutput, batch: DecisionBatch, weight: Tensor) -> dict[str, Tensor]:
     return {
         "weight of action": masked_mean(weight, batch.mask),
         "entropy of action": masked_mean(entropy(output.action), batch.mask),
+        "return": masked_mean(batch.returns, batch.mask),
+    }
+
+
+def _hierarchical_statistics(output: HierarchicalOutput, batch: DecisionBatch) -> dict[str, Tensor]:
+    return {
+        "entropy of switch": masked_mean(entropy(output.switch), batch.mask),
+        "entropy of instruction": masked_mean(entropy(output.skill) + entropy(output.item), batch.mask),
+        "entropy of action": masked_mean(entropy(output.action), batch.mask),
+        "share of calls": masked_mean((batch.switch == CALL).float(), batch.mask),  # type: ignore[union-attr]
         "return": masked_mean(batch.returns, batch.mask),
     }

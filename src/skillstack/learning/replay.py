@@ -25,11 +25,11 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Batch:
-    """n spans of at most t decisions."""
+    """n spans of at most t decisions, the longest first."""
 
     tasks: Tensor  # (n, 2)
-    rows: Array  # (m,): the rows of the replay that the batch looks at, each once
-    places: Tensor  # (t, n): which of these rows each decision is
+    rows: Array  # (m,): the rows of the replay that the batch looks at, one for each decision that is there
+    there: Tensor  # (t, n): which decisions there are
     decisions: DecisionBatch
 
 
@@ -117,23 +117,26 @@ class Replay:
 
     def batch(self, spans: npt.NDArray[np.int64]) -> Batch:
         """The named spans, side by side."""
-        start, length = self._spans["start"].values[spans], self._spans["length"].values[spans]
-        t = np.arange(length.max())[:, None]  # (t, 1)
-        places = start + np.minimum(t, length - 1)  # (t, n); where a span is over its last decision stands in
-        rows, within = np.unique(places, return_inverse=True)
+        length = self._spans["length"].values[spans]
+        order = np.argsort(-length, kind="stable")
+        spans, length = spans[order], length[order]
+        t = np.arange(length[0])[:, None]  # (t, 1)
+        # Where a span is over, its last decision stands in.
+        places = self._spans["start"].values[spans] + np.minimum(t, length - 1)  # (t, n)
         columns = {
             name: torch.from_numpy(column.values[places]) for name, column in self._columns.items() if name != "states"
         }
         rewards = torch.from_numpy(self._spans["reward"].values[spans])
         mask, returns = final_returns(rewards, torch.from_numpy(length), self.gamma)
+        there = t < length
         return Batch(
             tasks=torch.from_numpy(self._spans["task"].values[spans]),
-            rows=rows,
-            places=torch.from_numpy(within.reshape(places.shape)),
+            rows=places[there],
+            there=torch.from_numpy(there),
             decisions=DecisionBatch(mask=mask, returns=returns, **columns),
         )
 
-    def states(self, rows: Array) -> Array:
+    def states(self, rows: Array | slice) -> Array:
         """What was seen at these rows."""
         return self._columns["states"].values[rows]
 

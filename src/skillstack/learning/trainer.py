@@ -70,7 +70,8 @@ class StageTrainer:
     def _make_learner(self, world: RoomGames) -> A2CLearner | PPOLearner:
         train_encoder = self.terminal or self.config.encoder != "frozen"
         parts: dict[str, Any] = {"train_encoder": train_encoder, "render": world.render, "timer": self.timer}
-        if self.terminal and self.config.terminal.method == "ppo":
+        method = self.config.terminal.method if self.terminal else self.config.level.method
+        if method == "ppo":
             return PPOLearner(self.agent, self.level, self.config.ppo, **parts)
         return A2CLearner(self.agent, self.level, self.config.a2c, **parts)
 

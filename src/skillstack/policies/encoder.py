@@ -7,10 +7,11 @@ orthogonal, such that frames arrive at the fusion about as loud as words, and po
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
 
 from skillstack.errors import SkillstackError
 
@@ -130,12 +131,19 @@ class RecurrentTrunk(nn.Module):
         hidden, cell = torch.lstm_cell(fused, state, *self.lstm.all_weights[0])
         return hidden, LstmState(hidden, cell)  # (n, 256)
 
-    def unroll(self, features: Tensor, tasks: Tensor) -> Tensor:
-        """All decisions of n runs from their start, for learning; shorter runs are padded at the end."""
-        words = self.instruction(tasks).expand(len(features), -1, -1)  # (n, 128) -> (t, n, 128)
-        fused = self._fuse(features, words)  # (t, n, 384)
-        hidden: Tensor = self.lstm(fused)[0]
-        return hidden  # (t, n, 256)
+    def unroll(self, features: Tensor, tasks: Tensor, there: Tensor | None = None) -> Tensor:
+        """All decisions of n runs from their start, for learning: features (t, n, 256), hidden layers (t, n, 256).
+
+        Runs of different lengths stand in order, the longest first. Then `there` (t, n) says which decisions there are,
+        and features are of these alone, (m, 256), moment by moment: nothing is worked out for the others.
+        """
+        words = self.instruction(tasks)  # (n, 128)
+        if there is None:
+            fused = self._fuse(features, words.expand(len(features), -1, -1))  # (t, n, 384)
+            return cast(Tensor, self.lstm(fused)[0])  # (t, n, 256)
+        fused = self._fuse(features, words[there.nonzero()[:, 1]])  # (m, 384)
+        packed: Tensor = self.lstm(PackedSequence(fused, there.sum(1)))[0].data  # (m, 256)
+        return packed.new_zeros(*there.shape, HIDDEN_SIZE).masked_scatter(there.unsqueeze(-1), packed)  # (t, n, 256)
 
     def _fuse(self, features: Tensor, words: Tensor) -> Tensor:
         seen = features if self.gate is None else self.gate(features, words)

@@ -33,9 +33,9 @@ class FlatPolicy(nn.Module):
         hidden, state = self.trunk.step(features, tasks, state)
         return self._heads(hidden), state
 
-    def unroll(self, features: Tensor, tasks: Tensor) -> FlatOutput:
-        """All decisions of n runs from their start: features (t, n, 256), tasks (n, 2)."""
-        return self._heads(self.trunk.unroll(features, tasks))
+    def unroll(self, features: Tensor, tasks: Tensor, there: Tensor | None = None) -> FlatOutput:
+        """All decisions of n runs from their start: features (t, n, 256), tasks (n, 2); see `RecurrentTrunk.unroll`."""
+        return self._heads(self.trunk.unroll(features, tasks, there))
 
     def _heads(self, hidden: Tensor) -> FlatOutput:
         return FlatOutput(self.action_head(hidden), self.value_head(hidden).squeeze(-1))

@@ -60,9 +60,9 @@ class HierarchicalPolicy(nn.Module):
         hidden, state = self.trunk.step(features, tasks, state)
         return self._heads(hidden), state
 
-    def unroll(self, features: Tensor, tasks: Tensor) -> HierarchicalOutput:
-        """All decisions of n runs from their start: features (t, n, 256), tasks (n, 2)."""
-        return self._heads(self.trunk.unroll(features, tasks))
+    def unroll(self, features: Tensor, tasks: Tensor, there: Tensor | None = None) -> HierarchicalOutput:
+        """All decisions of n runs from their start: features (t, n, 256), tasks (n, 2); see `RecurrentTrunk.unroll`."""
+        return self._heads(self.trunk.unroll(features, tasks, there))
 
     def _heads(self, hidden: Tensor) -> HierarchicalOutput:
         return HierarchicalOutput(
