@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-RUN ?= runs/paper-0
+RUN ?= runs/fast-0
 AS_ROOT := $(shell test "$$(id -u)" = 0 || echo sudo -n)
 BENCH_VENV := .venv-bench
 BENCH_STAMP := $(BENCH_VENV)/.installed

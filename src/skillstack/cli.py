@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,8 +31,8 @@ class Plan:
 
     instruction: tyro.conf.Positional[str]
     """What to do, a skill and an item, for example "stack blue"."""
-    agent: str = "oracle"
-    """Who plays: the folder of a saved agent, or "oracle", "random" or "untrained"."""
+    agent: str = "shipped"
+    """Who plays: the folder of a saved agent, or "shipped", "oracle", "random" or "untrained"."""
     seed: int = 0
     """Which game; the same seed gives the same game and the same plan."""
     room: Literal["small", "big"] = "small"
@@ -56,8 +57,8 @@ class Plan:
 class Evaluate:
     """Measure how well an agent plays: success of each skill with 95 % intervals, steps, path lengths, plan depth."""
 
-    agent: tyro.conf.Positional[str]
-    """Who plays: the folder of a saved agent, or "oracle", "random" or "untrained"."""
+    agent: tyro.conf.Positional[str] = "shipped"
+    """Who plays: the folder of a saved agent, or "shipped", "oracle", "random" or "untrained"."""
     room: Literal["small", "big", "both"] = "small"
     """The small rooms, the big one without the wall between them, or one after the other."""
     world: WorldName = "rooms"
@@ -100,8 +101,8 @@ class Evaluate:
 class ShowGrammar:
     """Print what a level's grammar has learned, in words with probabilities and counts."""
 
-    agent: tyro.conf.Positional[Path]
-    """The folder of a saved agent."""
+    agent: tyro.conf.Positional[str] = "shipped"
+    """The folder of a saved agent, or "shipped", which may also be left out: grammar "stack blue"."""
     instruction: tyro.conf.Positional[str | None] = None
     """One task only, for example "stack blue"."""
     level: int | None = None
@@ -156,8 +157,8 @@ class Viewer:
 class View(Viewer):
     """Watch an agent think, in a browser: give it an instruction, and see its view, its plan and its reasons."""
 
-    agent: str = "oracle"
-    """Who plays: the folder of a saved agent, or "oracle", "random" or "untrained"."""
+    agent: str = "shipped"
+    """Who plays: the folder of a saved agent, or "shipped", "oracle", "random" or "untrained"."""
     compare: str | None = None
     """Who plays the same games beside it."""
 
@@ -178,8 +179,9 @@ class Play(Viewer):
 class Train(TrainConfig):
     """Learn a ladder of skills, stage by stage. Any setting of the preset can be changed by its flag."""
 
-    preset: Literal["paper"] = "paper"
-    """Named settings to start from. "paper" is Algorithm 2 to the letter, unless docs/decisions.md says otherwise."""
+    preset: Literal["fast", "paper"] = "fast"
+    """Named settings to start from: "fast" learns most in the least time; "paper" is Algorithm 2 to the letter, unless
+    docs/decisions.md says otherwise."""
     run: Path | None = None
     """The folder of the run; runs/PRESET-SEED by default."""
     resume: Path | None = None
@@ -305,9 +307,13 @@ def _print_tenths(label: str, done: int, total: int) -> None:
 def grammar(args: ShowGrammar, console: Console) -> None:
     from skillstack.policies.agent import Agent
     from skillstack.policies.grammar_text import describe, describe_all, grammar_svg
+    from skillstack.pretrained import shipped_agent
 
     _check_results(args.svg)
-    agent = Agent.load(args.agent)
+    name, words = args.agent, args.instruction
+    if words is None and len(name.split()) == 2 and not Path(name).exists():
+        name, words = "shipped", name
+    agent = Agent.load(shipped_agent() if name == "shipped" else name)
     level = agent.num_levels - 1 if args.level is None else args.level
     chosen = agent.grammars[level] if 0 <= level < agent.num_levels else None
     if agent.num_levels == 1:
@@ -316,12 +322,12 @@ def grammar(args: ShowGrammar, console: Console) -> None:
         raise SkillstackError(
             f"Level {level} of this agent has no grammar; levels 1 to {agent.num_levels - 1} have one."
         )
-    if args.instruction is None:
+    if words is None:
         if args.svg:
             raise SkillstackError('A picture shows one task: name it, for example "stack blue".')
         console.print(describe_all(chosen))
         return
-    task = Instruction.parse(args.instruction, chosen.tasks.vocabulary)
+    task = Instruction.parse(words, chosen.tasks.vocabulary)
     console.print(describe(chosen, task))
     if args.svg:
         args.svg.write_text(grammar_svg(chosen, task), encoding="utf-8")
@@ -456,7 +462,7 @@ def train(args: Train, console: Console) -> None:
     console.print(run.describe(config, agent), highlight=False)
     if not args.dry_run:
         console.print(f"The run is in {path}.", highlight=False)
-        run.begin(config, path, console, agent)
+        run.begin(config, path, console, agent, shlex.join(["skillstack", *sys.argv[1:]]))
 
 
 COMMANDS: dict[type, Callable[[Any, Console], None]] = {

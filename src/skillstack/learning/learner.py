@@ -178,12 +178,20 @@ class PPOLearner(LevelLearner):
     """A few passes over fresh episodes. A frame is encoded once for all the tasks it is learned for."""
 
     def __init__(
-        self, agent: Agent, level: int, config: PPOConfig, *, train_encoder: bool, render: Render, timer: Timer
+        self,
+        agent: Agent,
+        level: int,
+        config: PPOConfig,
+        *,
+        most_episodes: int,
+        train_encoder: bool,
+        render: Render,
+        timer: Timer,
     ) -> None:
         super().__init__(
             agent, level, train_encoder=train_encoder, render=render, timer=timer, gradient_norm=config.gradient_norm
         )
-        self.config = config
+        self.config, self._most_episodes = config, most_episodes
         self.optimizer = torch.optim.Adam(self.parameters, lr=config.learning_rate, eps=1e-5)
         self.updates = self._episodes = 0
         self._tasks = agent.vocabulary.encode(agent.stages[level].tasks)
@@ -205,7 +213,7 @@ class PPOLearner(LevelLearner):
 
     @property
     def _strength(self) -> float:
-        return max(1.0 - 0.9 * self._episodes / self.config.decay_episodes, 0.1)
+        return max(1.0 - 0.9 * self._episodes / (self.config.decay * self._most_episodes), 0.1)
 
     def update(self, played: Sequence[tuple[Episode, Any]], rng: np.random.Generator) -> Terms:
         """One step on some of the fresh episodes, each with its frozen features, if there are such."""

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from skillstack import instructions
 from skillstack.errors import SkillstackError
-from skillstack.learning.config import TrainConfig
+from skillstack.learning.config import LevelConfig, TerminalConfig, TrainConfig
 from skillstack.learning.display import Display
 from skillstack.learning.learner import DivergedError
 from skillstack.learning.packing import pack, unpack
@@ -30,12 +30,14 @@ SECONDS_PER_EPISODE = {"terminal": 0.03, "frozen": 0.03, "own": 0.12}
 """Seen in single runs on one busy core; only for the estimate of a dry run."""
 
 
-def begin(config: TrainConfig, path: Path, console: Console, agent: Agent | None = None) -> bool:
+def begin(config: TrainConfig, path: Path, console: Console, agent: Agent | None = None, command: str = "") -> bool:
     """Begin a run in a new folder; returns whether it came to its end.
 
-    With an `agent`, all its levels but the top one are finished, and the top one is learned.
+    With an `agent`, all its levels but the top one are finished, and the top one is learned. `command` is what people
+    would type to do the same again.
     """
     with RunFolder.create(path, config.to_json()) as folder:
+        folder.append({"event": "begin", "command": command})
         first = 0 if agent is None else first_stage(config, agent)
         return _train(Trainer(config, agent, first), folder, console)
 
@@ -97,8 +99,8 @@ def describe(config: TrainConfig, agent: Agent | None) -> str:
     stages = stages[0 if agent is None else first_stage(config, agent) :]
     lines = []
     for stage in stages:
-        settings = config.level if stage.base else config.terminal
-        method = f"A2C, {config.encoder} encoder" if stage.base else config.terminal.method.upper()
+        settings: LevelConfig | TerminalConfig = config.level if stage.base else config.terminal
+        method = settings.method.upper() + (f", {config.encoder} encoder" if stage.base else "")
         method += ", one flat policy" if config.flat else ""
         lines.append(
             f"{str(stage).capitalize()}: {len(stage.tasks)} tasks, by {method}, at most {settings.episodes:,} episodes."

@@ -72,7 +72,7 @@ class StageTrainer:
         parts: dict[str, Any] = {"train_encoder": train_encoder, "render": world.render, "timer": self.timer}
         method = self.config.terminal.method if self.terminal else self.config.level.method
         if method == "ppo":
-            return PPOLearner(self.agent, self.level, self.config.ppo, **parts)
+            return PPOLearner(self.agent, self.level, self.config.ppo, most_episodes=self.most_episodes, **parts)
         return A2CLearner(self.agent, self.level, self.config.a2c, **parts)
 
     @property

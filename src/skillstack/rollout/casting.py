@@ -1,4 +1,4 @@
-"""Who can be asked to play, by name: an agent's folder, the oracle, the random player, or an untrained agent."""
+"""Who can be asked to play: an agent's folder, the shipped agent, the oracle, a random or an untrained player."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from skillstack.errors import SkillstackError
 from skillstack.instructions import make_stages
 from skillstack.policies.agent import Agent
+from skillstack.pretrained import shipped_agent
 from skillstack.rollout.oracle_player import OraclePlayer
 from skillstack.rollout.player import AgentPlayer, Player, RandomPlayer
 from skillstack.worlds.making import WorldName, make_world
@@ -15,7 +16,9 @@ from skillstack.worlds.rooms import RoomsConfig
 from skillstack.worlds.rooms.games import RoomGames
 from skillstack.worlds.world import World
 
+SHIPPED = "shipped"
 NAMES = {
+    SHIPPED: "the trained agent that comes with Skillstack",
     "oracle": "knows the shortest way to everything",
     "random": "decides everything by chance",
     "untrained": "an agent before it has learned anything",
@@ -32,7 +35,7 @@ class Candidate:
 
     def config_for(self, config: RoomsConfig) -> RoomsConfig:
         """An agent's own words and picture size go before those of the config."""
-        if self.agent is None or self.name in NAMES:
+        if self.agent is None or self.name == "untrained":
             return config
         return replace(config, items=self.agent.world.vocabulary.items, image_size=self.agent.world.image_shape[0])
 
@@ -72,6 +75,8 @@ def find_candidate(name: str, config: RoomsConfig | None = None) -> Candidate:
     if name == "untrained":
         config = config or RoomsConfig()
         return Candidate(name, Agent.create(config.description, make_stages(items=config.items)))
+    if name == SHIPPED:
+        return Candidate(name, Agent.load(shipped_agent()))
     if name in NAMES:
         return Candidate(name, None)
     if not Path(name).exists():

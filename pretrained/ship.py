@@ -1,0 +1,107 @@
+"""Make `pretrained/` of finished runs: python pretrained/ship.py RUN [RUN ...], each run on top of the one before.
+
+The agent is saved in half precision, and what is evaluated is what was saved.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from skillstack.evaluation import Evaluation, dump_json, evaluate
+from skillstack.policies.agent import Agent
+from skillstack.rollout.casting import cast
+from skillstack.rollout.runner import RunnerConfig
+from skillstack.worlds.rooms import RoomsConfig
+
+HERE = Path(__file__).parent
+GAMES = 1_000  # of each skill
+PAPER = {
+    "small": {"find": 0.995, "get": 0.970, "put": 1.00, "stack": 0.955},
+    "big": {"find": 0.723, "get": 0.648, "put": 1.00, "stack": 0.613},
+}
+CURVE = ("level", "phase", "episodes", "steps", "seconds")
+
+
+def main() -> None:
+    runs = [Path(name) for name in sys.argv[1:]]
+    if not runs:
+        sys.exit("Say of which runs: python pretrained/ship.py RUN [RUN ...]")
+    torch.set_num_threads(1)
+    Agent.load(runs[-1] / "agent").save(HERE / "agent", half=True)
+    settings = [json.loads((run / "config.json").read_text())["config"] for run in runs]
+    (HERE / "config.json").write_text(json.dumps(settings, indent=1) + "\n")
+    curve = [row for run in runs for row in _curve(run)]
+    with (HERE / "metrics.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=[*CURVE, "success"], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(curve)
+    evaluations = [_evaluate(big) for big in (False, True)]
+    (HERE / "evaluation.json").write_text(dump_json(evaluations))
+    (HERE / "README.md").write_text(_page(runs, curve, evaluations))
+
+
+def _curve(run: Path) -> list[dict[str, Any]]:
+    """A line for every 25th turn, with the seconds of play and learning so far in its stage."""
+    rows, seconds, level = [], 0.0, None
+    turns = [event for event in _events(run) if event["event"] == "turn"]
+    for number, turn in enumerate(turns):
+        seconds = turn["seconds"] + (seconds if turn["level"] == level else 0.0)
+        level = turn["level"]
+        last = number + 1 == len(turns) or turns[number + 1]["level"] != level
+        if number % 25 == 0 or last:
+            success = " ".join(f"{skill}={share:.3f}" for skill, share in turn["windows"].items())
+            rows.append({**{name: turn[name] for name in CURVE}, "seconds": round(seconds), "success": success})
+    return rows
+
+
+def _events(run: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+
+
+def _evaluate(big: bool) -> Evaluation:
+    world, player = cast("shipped", RoomsConfig(big=big), 64)
+    return evaluate(world, player, RunnerConfig(), GAMES, seed=1, agent="shipped")
+
+
+def _page(runs: list[Path], curve: list[dict[str, Any]], evaluations: list[Evaluation]) -> str:
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+    ends = {row["level"]: row for row in curve}
+    lines = [
+        "# The shipped agent",
+        "",
+        f"Made by these commands at commit {commit}, and then `python pretrained/ship.py` of the runs, which writes all of",
+        "this folder. `config.json` has every setting of each run, `metrics.csv` how it learned.",
+        "",
+        *[f"    {event['command']}" for run in runs for event in _events(run) if event["event"] == "begin"],
+        "",
+        "| level | episodes | primitive steps | minutes of play and learning |",
+        "|---|---|---|---|",
+        *[
+            f"| pi_{k} | {row['episodes']:,} | {row['steps']:,} | {row['seconds'] / 60:.0f} |"
+            for k, row in ends.items()
+        ],
+        "",
+        f"{GAMES:,} games of each skill, seed 1, that it was not trained on (`evaluation.json`); the big room it has never seen:",
+        "",
+        "| room | skill | success | 95 % interval | the paper | steps over the shortest way |",
+        "|---|---|---|---|---|---|",
+    ]
+    for result in evaluations:
+        for figures in result.skills:
+            paper = PAPER[result.room or "small"][figures.skill]
+            lines.append(
+                f"| {result.room} | {figures.skill} | {figures.success:.3f} | {figures.success_low:.3f} to "
+                f"{figures.success_high:.3f} | {paper:.3f} | {figures.ratio:.2f} |"
+            )
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()
