@@ -76,8 +76,9 @@ def _page(runs: list[Path], curve: list[dict[str, Any]], evaluations: list[Evalu
     lines = [
         "# The shipped agent",
         "",
-        f"Made by these commands at commit {commit}, and then `python pretrained/ship.py` of the runs, which writes all of",
-        "this folder. `config.json` has every setting of each run, `metrics.csv` how it learned.",
+        f"Made by these commands at commit {commit},",
+        "and then `python pretrained/ship.py` of the runs, which writes all of this folder. `config.json` has every",
+        "setting of each run, `metrics.csv` how it learned.",
         "",
         *[f"    {event['command']}" for run in runs for event in _events(run) if event["event"] == "begin"],
         "",
@@ -88,7 +89,8 @@ def _page(runs: list[Path], curve: list[dict[str, Any]], evaluations: list[Evalu
             for k, row in ends.items()
         ],
         "",
-        f"{GAMES:,} games of each skill, seed 1, that it was not trained on (`evaluation.json`); the big room it has never seen:",
+        f"{GAMES:,} games of each skill, seed 1, that it was not trained on (`evaluation.json`); it has never seen the",
+        "big room before:",
         "",
         "| room | skill | success | 95 % interval | the paper | steps over the shortest way |",
         "|---|---|---|---|---|---|",

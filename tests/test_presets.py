@@ -12,7 +12,7 @@ from skillstack.learning.config import PRESETS, TrainConfig
 def test_a_preset_gives_the_settings_that_flags_change(flags: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PRESETS, "other", TrainConfig(games=3))
     assert _preset(["train", *flags]).settings() == TrainConfig(games=3)
-    assert _preset(["train"]).settings() == PRESETS["paper"]
+    assert _preset(["train"]).settings() == PRESETS["fast"]
 
 
 def test_flags_go_before_the_preset(capsys: pytest.CaptureFixture[str]) -> None:

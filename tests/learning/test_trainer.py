@@ -131,6 +131,17 @@ def test_the_terminal_policy_learns_by_either_method(method: str) -> None:
     assert metrics["updates"] > 0
 
 
+def test_a_level_learns_by_ppo_as_a_whole_but_for_the_value_of_its_switch() -> None:
+    trainer = level_one(replace(TINY, level=replace(TINY.level, method="ppo")))
+    below, before = weights(trainer.agent.levels[0]), weights(trainer.agent.levels[1])
+    metrics = trainer.stage.turn()
+    heads = {f"{name}_head" for name in ("switch", "skill", "item", "action", "value")}
+    assert moved(before, weights(trainer.agent.levels[1])) - {"item_head", "skill_head"} >= {"trunk", "switch_head"}
+    assert moved(before, weights(trainer.agent.levels[1])) <= {"trunk", *heads}
+    assert not moved(below, weights(trainer.agent.levels[0]))
+    assert metrics["updates"] > 0
+
+
 def test_epsilon_comes_down_in_a_line_and_the_terminal_policy_has_one_of_its_own() -> None:
     trainer = level_one(tiny(epsilon=0.1, epsilon_episodes=100))
     stage = trainer.stage
@@ -171,6 +182,7 @@ def packed(trainer: Trainer) -> dict[str, bytes]:
 def test_a_resumed_run_is_the_same_run_at_every_stage_and_phase(method: str, encoder: str, flat: bool) -> None:
     """Two stages of two and four turns: a pause after each turn, and once more at the end of the stage."""
     config = tiny(method=method, encoder=encoder, threshold=-1.0, flat=flat)
+    config = replace(config, level=replace(config.level, method=method))
     straight = Trainer(config)
     states: list[Any] = [packed(straight)]
     phases = set()
@@ -183,3 +195,12 @@ def test_a_resumed_run_is_the_same_run_at_every_stage_and_phase(method: str, enc
         next(resumed.turns())
         assert packed(resumed) == expected
         resumed = Trainer.from_state(config, unpack(expected))
+
+
+@pytest.mark.parametrize("encoder", ["own", "frozen"])
+def test_a_level_may_start_with_the_trunk_of_the_level_below(encoder: str) -> None:
+    trainer = level_one(replace(tiny(encoder=encoder, updates=0.0), level=replace(TINY.level, inherit=True)))
+    trainer.stage.turn()  # without updates
+    lower, upper = trainer.agent.levels
+    assert torch.equal(upper.trunk.lstm.weight_hh_l0, lower.trunk.lstm.weight_hh_l0)
+    assert not moved(weights(trainer.agent.encoder_of(0)), weights(trainer.agent.encoder_of(1)))

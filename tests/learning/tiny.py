@@ -22,7 +22,7 @@ TINY = TrainConfig(
     max_blocks=2,
     image_size=36,
     limits=Limits(flat=6, decisions=4, episode=20),
-    terminal=TerminalConfig(episodes=16),
+    terminal=TerminalConfig(episodes=16, ppo=PPOConfig(batch=4)),
     ppo=PPOConfig(batch=4),
     level=LevelConfig(episodes=32, window=4, threshold=-1.0, epsilon_episodes=24),
     a2c=A2CConfig(rotation=5, updates=1.0),

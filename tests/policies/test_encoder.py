@@ -177,3 +177,12 @@ def test_runs_of_different_lengths_unroll_as_they_would_with_padding(gated: bool
     packed = trunk.unroll(features[there], tasks, there)
     torch.testing.assert_close(packed[there], trunk.unroll(features, tasks)[there])
     assert not packed[~there].any()
+
+
+def test_a_trunk_inherits_what_another_has_learned_and_its_new_words_start_near() -> None:
+    below, trunk = (RecurrentTrunk(skills, 3, Gate((36, 36, 3))) for skills in (1, 2))
+    trunk.inherit(below)
+    maps, known, new = torch.rand(4, 2, 64), torch.tensor([[0, 1], [0, 2]]), torch.tensor([[1, 1], [1, 2]])
+    torch.testing.assert_close(trunk.unroll(maps, known), below.unroll(maps, known))
+    assert (trunk.instruction(new) - trunk.instruction(known)).norm(dim=-1).max() < 2.0
+    assert not torch.allclose(trunk.instruction(new), trunk.instruction(known))

@@ -89,6 +89,8 @@ class TerminalConfig:
     """How often its actions are made at random while it learns."""
     target: float = 0.97
     """Stage 0 ends when this share of the last episodes of its tasks was achieved."""
+    ppo: PPOConfig = field(default_factory=PPOConfig)
+    """PPO of stage 0."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,8 @@ class LevelConfig:
 
     method: Literal["a2c", "ppo"] = "a2c"
     """The paper's off-policy A2C with alternation, or PPO with hindsight on whole decisions."""
+    inherit: bool = False
+    """Whether a level starts with the trunk of the level below, which tells the items apart already."""
     episodes: int = 22_000
     """The most episodes of a stage; the paper's figure 3a shows 22,000."""
     target: float = 0.97
@@ -159,8 +163,8 @@ class TrainConfig:
     """A Minecraft server to join, HOST:PORT; by default one of our own is started."""
     terminal: TerminalConfig = field(default_factory=TerminalConfig)
     """How pi_0 is learned."""
-    ppo: PPOConfig = field(default_factory=PPOConfig)
-    """PPO, where it is used."""
+    ppo: PPOConfig = field(default_factory=lambda: PPOConfig(epochs=4, decay=0.8))
+    """PPO of the stages above, where it is used."""
     level: tyro.conf.OmitArgPrefixes[LevelConfig] = field(default_factory=LevelConfig)
     """How the stages above are learned."""
     a2c: tyro.conf.OmitArgPrefixes[A2CConfig] = field(default_factory=A2CConfig)
@@ -210,7 +214,7 @@ class TrainConfig:
         try:
             groups = {
                 "limits": Limits(**data["limits"]),
-                "terminal": TerminalConfig(**data["terminal"]),
+                "terminal": TerminalConfig(**{**data["terminal"], "ppo": PPOConfig(**data["terminal"]["ppo"])}),
                 "ppo": PPOConfig(**data["ppo"]),
                 "level": LevelConfig(**data["level"]),
                 "a2c": A2CConfig(**data["a2c"]),
@@ -223,7 +227,9 @@ class TrainConfig:
 
 PRESETS = {
     "fast": TrainConfig(
-        level=LevelConfig(method="ppo", episodes=20_000, target=0.98, epsilon_episodes=5_000, smoothing=1.0),
+        level=LevelConfig(
+            method="ppo", inherit=True, episodes=20_000, target=0.98, epsilon_episodes=5_000, smoothing=1.0
+        ),
     ),
     "paper": TrainConfig(),
 }

@@ -72,7 +72,8 @@ class StageTrainer:
         parts: dict[str, Any] = {"train_encoder": train_encoder, "render": world.render, "timer": self.timer}
         method = self.config.terminal.method if self.terminal else self.config.level.method
         if method == "ppo":
-            return PPOLearner(self.agent, self.level, self.config.ppo, most_episodes=self.most_episodes, **parts)
+            settings = self.config.terminal.ppo if self.terminal else self.config.ppo
+            return PPOLearner(self.agent, self.level, settings, most_episodes=self.most_episodes, **parts)
         return A2CLearner(self.agent, self.level, self.config.a2c, **parts)
 
     @property
@@ -101,6 +102,8 @@ class StageTrainer:
     def turn(self) -> Metrics:
         """Play a batch of games and learn from it."""
         begin = perf_counter()
+        if self.episodes == 0 and self.level > 0 and self.config.level.inherit:
+            self.agent.inherit(self.level)
         count = self.config.games
         tasks = [self.curriculum.draw(self.rng) for _ in range(count)]
         seeds = mix(mix(self.config.seed, self.stage.level), np.arange(self.episodes, self.episodes + count))

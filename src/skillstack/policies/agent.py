@@ -128,6 +128,12 @@ class Agent:
             grammars=[*self.grammars, grammar],
         )
 
+    def inherit(self, level: int) -> None:
+        """Let a level start with what the one below has learned to see and to remember; its heads start anew."""
+        self.levels[level].trunk.inherit(self.levels[level - 1].trunk)
+        if not self.shared_encoder:
+            self.encoder_of(level).load_state_dict(self.encoder_of(level - 1).state_dict())
+
     def save(self, path: str | os.PathLike[str], *, half: bool = False) -> None:
         """Write the agent as a folder, in place of an agent that is there, whole or not at all.
 

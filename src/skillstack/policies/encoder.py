@@ -145,6 +145,18 @@ class RecurrentTrunk(nn.Module):
         packed: Tensor = self.lstm(PackedSequence(fused, there.sum(1)))[0].data  # (m, 256)
         return packed.new_zeros(*there.shape, HIDDEN_SIZE).masked_scatter(there.unsqueeze(-1), packed)  # (t, n, 256)
 
+    @torch.no_grad()
+    def inherit(self, below: RecurrentTrunk) -> None:
+        """Start with what another one has learned to see and to remember; words that are new start near its own."""
+        for mine, its in ((self.instruction.skills, below.instruction.skills),
+                          (self.instruction.items, below.instruction.items)):  # fmt: skip
+            known = len(its.weight)
+            mine.weight[known:] = its.weight.mean(0) + 0.1 * mine.weight[known:]
+            mine.weight[:known] = its.weight
+        self.lstm.load_state_dict(below.lstm.state_dict())
+        if self.gate is not None and below.gate is not None:
+            self.gate.load_state_dict(below.gate.state_dict())
+
     def _fuse(self, features: Tensor, words: Tensor) -> Tensor:
         seen = features if self.gate is None else self.gate(features, words)
         return torch.cat([seen, words], dim=-1)
