@@ -307,7 +307,7 @@ def _print_tenths(label: str, done: int, total: int) -> None:
 def grammar(args: ShowGrammar, console: Console) -> None:
     from skillstack.policies.agent import Agent
     from skillstack.policies.grammar_text import describe, describe_all, grammar_svg
-    from skillstack.pretrained import shipped_agent
+    from skillstack.shipped import shipped_agent
 
     _check_results(args.svg)
     name, words = args.agent, args.instruction

@@ -149,6 +149,8 @@ def test_epsilon_comes_down_in_a_line_and_the_terminal_policy_has_one_of_its_own
     for stage.episodes in (0, 50, 100, 200):
         found.append(stage.epsilon)
     assert found == pytest.approx([0.1, 0.05, 0.0, 0.0])
+    stage.phase_began = 150
+    assert stage.epsilon == pytest.approx(0.05)
     assert Trainer(TINY).stage.epsilon == 0.0
     terminal = replace(TINY.terminal, epsilon=0.2)
     assert Trainer(replace(TINY, terminal=terminal)).stage.epsilon == 0.2

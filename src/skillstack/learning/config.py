@@ -112,7 +112,7 @@ class LevelConfig:
     window: int = 200
     """Over so many of its last episodes."""
     epsilon: float = 0.1
-    """How often the top level's choices are made at random at the start of a stage."""
+    """How often the top level's choices are made at random at the start of each phase."""
     epsilon_episodes: int = 10_000
     """Episodes until epsilon has come down to 0."""
     grammar: bool = True

@@ -61,7 +61,7 @@ class StageTrainer:
             self.stage, threshold=settings.threshold, window=settings.window, enabled=settings.curriculum
         )
         self.rng = np.random.default_rng((config.seed, stage.level))
-        self.episodes = self.steps = 0
+        self.episodes = self.steps = self.phase_began = 0
         self.learner = self._make_learner(world)
         hindsight = isinstance(self.learner, PPOLearner)
         runner = RunnerConfig(config.limits, grammar=settings.grammar)
@@ -82,11 +82,11 @@ class StageTrainer:
 
     @property
     def epsilon(self) -> float:
-        """Above the terminal policy it comes down from its first value to 0 in a line."""
+        """Above the terminal policy it comes down from its first value to 0 in a line, in each phase anew."""
         if self.terminal:
             return self.config.terminal.epsilon
         settings = self.config.level
-        left = 1.0 - self.episodes / max(settings.epsilon_episodes, 1)
+        left = 1.0 - (self.episodes - self.phase_began) / max(settings.epsilon_episodes, 1)
         return settings.epsilon * max(left, 0.0)
 
     @property
@@ -113,6 +113,8 @@ class StageTrainer:
         self.episodes += count
         self.steps += sum(episode.steps for episode in episodes)
         switched = self._record(tasks, episodes)
+        if switched:
+            self.phase_began = self.episodes
         with self.timer("learn"):
             statistics = self.learner.learn(episodes, self.rng)
         return {
@@ -154,13 +156,14 @@ class StageTrainer:
         return {
             "episodes": self.episodes,
             "steps": self.steps,
+            "phase_began": self.phase_began,
             "rng": self.rng.bit_generator.state,
             "curriculum": self.curriculum.state(),
             "learner": self.learner.state(),
         }
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        self.episodes, self.steps = state["episodes"], state["steps"]
+        self.episodes, self.steps, self.phase_began = state["episodes"], state["steps"], state["phase_began"]
         self.rng.bit_generator.state = state["rng"]
         self.curriculum.load_state(state["curriculum"])
         self.learner.load_state(state["learner"])

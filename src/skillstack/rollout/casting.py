@@ -8,9 +8,9 @@ from pathlib import Path
 from skillstack.errors import SkillstackError
 from skillstack.instructions import make_stages
 from skillstack.policies.agent import Agent
-from skillstack.pretrained import shipped_agent
 from skillstack.rollout.oracle_player import OraclePlayer
 from skillstack.rollout.player import AgentPlayer, Player, RandomPlayer
+from skillstack.shipped import shipped_agent
 from skillstack.worlds.making import WorldName, make_world
 from skillstack.worlds.rooms import RoomsConfig
 from skillstack.worlds.rooms.games import RoomGames

@@ -1,0 +1,83 @@
+"""The shipped agent: it is there, also in a wheel, it plays by default, and it is as good as it is said to be."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from skillstack import shipped
+from skillstack.cli import main
+from skillstack.errors import SkillstackError
+from skillstack.evaluation import evaluate
+from skillstack.policies.agent import Agent
+from skillstack.rollout.casting import cast
+from skillstack.rollout.runner import RunnerConfig
+from skillstack.shipped import shipped_agent
+from skillstack.worlds.rooms import RoomsConfig
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "pretrained"
+GAMES = 240  # of each skill
+
+
+def stated(room: str) -> dict[str, dict[str, Any]]:
+    evaluations = json.loads((FOLDER / "evaluation.json").read_text())
+    (found,) = [evaluation for evaluation in evaluations if evaluation["settings"]["room"] == room]
+    return {figures["skill"]: figures for figures in found["skills"]}
+
+
+@pytest.mark.parametrize("room", ["small", "big"])
+def test_it_is_as_good_as_it_is_said_to_be(room: str) -> None:
+    torch.set_num_threads(1)
+    world, player = cast("shipped", RoomsConfig(big=room == "big"), 64)
+    found = evaluate(world, player, RunnerConfig(), GAMES, seed=20_260)  # not the seed of the stated figures
+    for figures in found.skills:
+        claim = stated(room)[figures.skill]
+        share = (figures.successes + claim["successes"]) / (figures.games + claim["games"])  # if both are one agent's
+        spread = sqrt(max(share * (1 - share), 1e-4) * (1 / figures.games + 1 / claim["games"]))
+        assert abs(figures.success - claim["success"]) < 4 * spread, f"{figures.skill} in the {room} room"
+
+
+def test_it_knows_all_24_tasks_and_takes_little_room() -> None:
+    agent = Agent.load(shipped_agent())
+    assert agent.num_levels == 4
+    assert len(agent.stages[-1].tasks) == 24
+    assert sum(file.stat().st_size for file in FOLDER.rglob("*") if file.is_file()) < 25e6
+
+
+def test_its_page_tells_how_it_was_made() -> None:
+    page = (FOLDER / "README.md").read_text()
+    assert "    skillstack train" in page
+    for room in ("small", "big"):
+        for skill, figures in stated(room).items():
+            assert f"| {room} | {skill} | {figures['success']:.3f} |" in page
+
+
+def test_it_plays_where_nobody_else_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "get red", "--seed", "2"]) == 0
+    assert "get red" in capsys.readouterr().out
+    assert main(["evaluate", "--episodes", "6", "--skills", "put"]) == 0
+    assert "shipped" in capsys.readouterr().out
+    assert main(["grammar", "stack blue"]) == 0
+    assert "stack blue" in capsys.readouterr().out
+
+
+def test_a_copy_without_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(shipped, "PLACES", (tmp_path / "nowhere",))
+    with pytest.raises(SkillstackError, match="comes without an agent"):
+        shipped_agent()
+
+
+def test_a_wheel_has_it_where_it_is_looked_for(tmp_path: Path) -> None:
+    from hatchling.builders.wheel import WheelBuilder
+
+    (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
+    names = set(zipfile.ZipFile(wheel).namelist())
+    for file in (FOLDER / "agent").iterdir():
+        assert f"skillstack/pretrained/agent/{file.name}" in names
