@@ -26,6 +26,7 @@ from rich.console import Console
 from rich.table import Table
 from worlds import describe_machine
 
+from skillstack import SkillstackError
 from skillstack.learning.config import PRESETS, TrainConfig
 
 OURS = "Skillstack"
@@ -43,7 +44,7 @@ class Args:
 
     peer_python: Path | None = None
     """The Python of an environment with the extra `bench`; without it, only our learner is measured."""
-    target: float = 0.9
+    success: float = 0.9
     """The share of successes that ends the race."""
     minutes: float = 60.0
     """The most minutes that each may take."""
@@ -69,7 +70,7 @@ class Args:
             max_steps=self.ours.limits.flat,
             games=self.ours.games,
             window=self.ours.level.window,
-            target=self.target,
+            target=self.success,
             minutes=self.minutes,
             frames=self.frames,
             threads=self.threads or os.cpu_count() or 1,
@@ -185,13 +186,28 @@ def write_json(path: Path, args: Args, machine: dict[str, Any], results: list[Re
     path.write_text(json.dumps(data, indent=1) + "\n")
 
 
-def main() -> None:
-    """Race both, or let ours learn for the race."""
-    args = tyro.cli(Args)
+def check(args: Args) -> None:
+    """Refuse what would fail only after a long race."""
+    if args.peer_python is not None and not args.peer_python.exists():
+        raise SkillstackError(f"There is no Python {args.peer_python}; `make bench` makes one.")
+    if args.json is not None and not args.json.parent.is_dir():
+        raise SkillstackError(f"{args.json} cannot be written, as there is no folder {args.json.parent}.")
+    if not 0 < args.success <= 1 or args.minutes <= 0 or args.frames < 1 or args.threads < 0:
+        raise SkillstackError("The success is a share up to 1; minutes and frames are more than 0, threads 0 or more.")
+
+
+def main() -> int:
+    """Race both, or let ours learn for the race; returns the exit status."""
+    try:
+        args = tyro.cli(Args)
+        check(args)
+    except SkillstackError as error:
+        print(error, file=sys.stderr)
+        return 2
     if args.measure:
         told = json.loads(sys.stdin.readline())
         print(json.dumps(asdict(measure_ours(TrainConfig.from_json(told["settings"]), Terms(**told["terms"])))))
-        return
+        return 0
     console = Console(width=None if sys.stdout.isatty() else 150)  # a file has no width of its own
     machine = describe_machine()
     console.print("{processor}, {cores} cores used, Python {python}, load {load:.1f} at the start".format(**machine))
@@ -200,7 +216,8 @@ def main() -> None:
     console.print(ratios(results), markup=False, highlight=False)
     if args.json is not None:
         write_json(args.json, args, machine, results)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

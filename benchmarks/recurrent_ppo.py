@@ -7,7 +7,6 @@ JSON on standard input, and prints one line of JSON. What both learners share st
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from dataclasses import asdict, dataclass, field
@@ -304,7 +303,6 @@ def measure_peer(terms: Terms) -> Result:
 def main() -> None:
     """Race on the terms that are given, or say in a sentence why not."""
     terms = Terms(**json.loads(sys.stdin.readline()))
-    os.environ.setdefault("OMP_NUM_THREADS", str(terms.threads))
     try:
         line: dict[str, Any] = asdict(measure_peer(terms))
     except ModuleNotFoundError as error:

@@ -108,6 +108,13 @@ def test_a_race_leaves_its_results_and_curves(tmp_path: Path) -> None:
     assert told["ratios"] in " ".join(done.stdout.split())
 
 
+def test_what_would_fail_in_the_end_is_refused_at_once(tmp_path: Path) -> None:
+    done = run("--json", str(tmp_path / "none" / "learning.json"))
+    assert done.returncode == 2
+    assert "there is no folder" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_the_table_says_who_was_broken_off(race: Any) -> None:
     console = Console(width=150, record=True, file=open(os.devnull, "w"))  # noqa: SIM115, PTH123
     console.print(
