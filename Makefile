@@ -51,8 +51,9 @@ format: setup  ## let ruff fix what it can
 train: setup  ## the main job: learn the ladder of skills, or go on with it
 	if test -e $(RUN); then $(BIN)/skillstack train --resume $(RUN); else $(BIN)/skillstack train --run $(RUN); fi
 
-bench: setup $(BENCH_STAMP)  ## speed of our world, and of what one would take instead
+bench: setup $(BENCH_STAMP)  ## speed of our world and of our learner, and of what one would take instead
 	$(BIN)/python benchmarks/worlds.py --peers $(BENCH_VENV)/bin/python --json results/worlds.json
+	$(BIN)/python benchmarks/learning.py --peer-python $(BENCH_VENV)/bin/python --json results/learning.json
 
 $(BENCH_STAMP): pyproject.toml benchmarks/constraints.txt
 	$(BENCH_VENV)/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(BENCH_VENV)

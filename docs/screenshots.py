@@ -1,6 +1,6 @@
 """Takes the viewer's pictures in the documentation: starts it, plays a game in a headless browser, and looks at it.
 
-    python docs/screenshots.py [FOLDER] [--agent AGENT]
+    python docs/screenshots.py [FOLDER] [--agent AGENT] [--world minecraft]
 
 By default it writes the pictures that the pages show, into docs/images.
 """
@@ -13,21 +13,25 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import get_args
 
 import uvicorn
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from skillstack.viewer.house import open_house
+from skillstack.viewer.screen import Place
 from skillstack.viewer.server import bind, make_app
+from skillstack.worlds.making import WorldName
 
 SIZES = {"laptop": (1280, 800), "phone": (390, 844)}
 
 
 @contextmanager
-def serving(agents: list[str], gallery: Path, runs: Path) -> Iterator[str]:
+def serving(agents: list[str], gallery: Path, runs: Path, world: WorldName = "rooms") -> Iterator[str]:
     """The viewer on a free port, in a thread."""
     listener = bind("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(make_app(open_house(agents, gallery, runs)), log_level="warning"))
+    house = open_house(agents, gallery, runs, place=Place(world))
+    server = uvicorn.Server(uvicorn.Config(make_app(house), log_level="warning"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     try:
@@ -82,15 +86,17 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parent / "images")
     parser.add_argument("--agent", default="oracle")
     parser.add_argument("--runs", type=Path, default=Path("runs"))
+    parser.add_argument("--world", choices=get_args(WorldName), default="rooms")
     parser.add_argument("--all", action="store_true", help="every tab, in both modes and at both sizes")
     args = parser.parse_args()
     views = [(size, scheme) for size in SIZES for scheme in ("light", "dark")]
-    with serving([args.agent], Path("gallery"), args.runs) as address, sync_playwright() as playwright:
+    where = "" if args.world == "rooms" else f"-{args.world}"
+    with serving([args.agent], Path("gallery"), args.runs, args.world) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for size, scheme in views if args.all else [("laptop", "light"), ("phone", "dark")]:
             page = open_page(browser, address, size, scheme)
             play(page, "stack blue", seed=3)
-            name = args.folder / f"viewer-{size}-{scheme}"
+            name = args.folder / f"viewer-{size}-{scheme}{where}"
             page.screenshot(path=f"{name}.png")
             if args.all:
                 page.screenshot(path=f"{name}-whole.png", full_page=True)

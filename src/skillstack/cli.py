@@ -139,6 +139,10 @@ class CheckWorld:
 class Viewer:
     """Where the viewer listens, and what it shows beside games."""
 
+    world: WorldName = "rooms"
+    """Where to play: in the embedded rooms, or in Minecraft."""
+    server: str | None = None
+    """A Minecraft server to join, HOST:PORT; by default one of our own is started."""
     host: str = "127.0.0.1"
     """The address to listen on; only this machine can reach the default one."""
     port: int = 8421
@@ -348,13 +352,16 @@ def play(args: Play, console: Console) -> None:
 def _launch(args: Viewer, agents: list[str], page: dict[str, str], console: Console) -> None:
     try:
         from skillstack.viewer.launch import Launch, launch
+        from skillstack.viewer.screen import Place
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("skillstack"):
             raise
         raise SkillstackError(
             f'The viewer needs "{error.name}", which is not installed: pip install "skillstack[viewer]" brings it.'
         ) from error
-    launch(Launch(agents, args.host, args.port, args.allow_host, args.gallery, args.runs, args.browser, page), console)
+    place = Place(args.world, args.server)
+    what = Launch(agents, args.host, args.port, args.allow_host, args.gallery, args.runs, args.browser, page, place)
+    launch(what, console)
 
 
 def bench(args: Bench, console: Console) -> None:

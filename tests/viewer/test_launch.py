@@ -75,6 +75,12 @@ def test_an_unknown_word_is_told_before_anything_listens(capsys: pytest.CaptureF
     assert 'Did you mean "stack"?' in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", [["view"], ["play", "get red"]])
+def test_a_server_is_for_minecraft_only(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*command, "--server", "localhost:25565", "--no-browser", "--port", "0"]) == 2
+    assert "say --world minecraft" in capsys.readouterr().err
+
+
 def test_without_the_extra_it_says_how_to_get_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,7 +17,8 @@ from skillstack.rollout.plan_gif import write_gif
 from skillstack.rollout.plan_sentence import plan_sentence
 from skillstack.rollout.plan_svg import plan_svg
 from skillstack.rollout.replay import replay
-from skillstack.viewer.reel import reel, world_of
+from skillstack.viewer.reel import reel
+from skillstack.viewer.screen import WorldOf, world_of
 
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 """What the page is made of."""
@@ -40,29 +41,29 @@ def page_files() -> dict[str, bytes]:
     return {entry.name: entry.read_bytes() for entry in folder.iterdir() if Path(entry.name).suffix in TYPES}
 
 
-def export(tree: PlanTree, kind: str) -> File:
-    """A game as a file of this kind."""
+def export(tree: PlanTree, kind: str, find: WorldOf = world_of) -> File:
+    """A game as a file of this kind; `find` gives the world to play it in again."""
     mime, write = _KINDS[kind]
     name = f"{tree.root.instruction} seed {tree.seed}".replace(" ", "-")
-    return File(f"{name}.{kind}", mime, write(tree))
+    return File(f"{name}.{kind}", mime, write(tree, find))
 
 
-def _json(tree: PlanTree) -> bytes:
+def _json(tree: PlanTree, find: WorldOf) -> bytes:
     return (tree.dumps() + "\n").encode()
 
 
-def _svg(tree: PlanTree) -> bytes:
-    return plan_svg(tree, replay(world_of(tree), tree, map_size=0)).encode()
+def _svg(tree: PlanTree, find: WorldOf) -> bytes:
+    return plan_svg(tree, replay(find(tree), tree, map_size=0)).encode()
 
 
-def _gif(tree: PlanTree) -> bytes:
+def _gif(tree: PlanTree, find: WorldOf) -> bytes:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "game.gif"
-        write_gif(path, tree, replay(world_of(tree), tree))
+        write_gif(path, tree, replay(find(tree), tree))
         return path.read_bytes()
 
 
-def _html(tree: PlanTree) -> bytes:
+def _html(tree: PlanTree, find: WorldOf) -> bytes:
     """The page with its style and scripts inside, and the game in place of a server."""
     parts = {name: data.decode() for name, data in page_files().items()}
     scripts = {name: _IMPORT.sub(r'from "skillstack/\1"', text) for name, text in parts.items() if name.endswith(".js")}
@@ -74,7 +75,7 @@ def _html(tree: PlanTree) -> bytes:
     head = (
         f"<style>\n{parts['style.css']}</style>\n"
         f'<script type="importmap">{json.dumps({"imports": imports})}</script>\n'
-        f'<script type="application/json" id="reel">{_inside_script(json.dumps(reel(tree)))}</script>\n'
+        f'<script type="application/json" id="reel">{_inside_script(json.dumps(reel(tree, find)))}</script>\n'
         '<script type="module">import "skillstack/main.js";</script>'
     )
     page = parts["index.html"]
@@ -94,7 +95,7 @@ def _inside_script(text: str) -> str:
     return text.replace("<", "\\u003c")
 
 
-_KINDS: dict[str, tuple[str, Callable[[PlanTree], bytes]]] = {
+_KINDS: dict[str, tuple[str, Callable[[PlanTree, WorldOf], bytes]]] = {
     "json": ("application/json", _json),
     "svg": ("image/svg+xml", _svg),
     "gif": ("image/gif", _gif),

@@ -16,7 +16,8 @@ from skillstack.rollout.plan import PlanTree
 from skillstack.rollout.plan_sentence import plan_sentence
 from skillstack.rollout.replay import replay
 from skillstack.viewer.pictures import data_uri
-from skillstack.viewer.reel import MOST_MOMENTS, PLAYER, world_of
+from skillstack.viewer.reel import MOST_MOMENTS, PLAYER
+from skillstack.viewer.screen import WorldOf, world_of
 
 MOST_BYTES = 16 * 2**20
 """A larger file is not read."""
@@ -27,8 +28,9 @@ MOST_SHOWN, MOST_SAVED = 60, 200
 class Gallery:
     """Plans by name. A page names only what it was shown, so no name from outside becomes a path."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, find: WorldOf = world_of) -> None:
+        """`find` gives the world to play a plan in again."""
+        self.folder, self._find = folder, find
         self._cards: dict[tuple[str, int], dict[str, Any]] = {}  # by name and size
         self._lock = Lock()
 
@@ -73,7 +75,7 @@ class Gallery:
         try:
             key = (name, len(file.read_bytes()))
             if key not in self._cards:
-                self._cards[key] = _describe(name, _read(file))
+                self._cards[key] = _describe(name, _read(file), self._find)
             return self._cards[key]
         except (OSError, SkillstackError):
             return {}
@@ -92,8 +94,8 @@ def _read(file: Traversable) -> PlanTree:
     return tree
 
 
-def _describe(name: str, tree: PlanTree) -> dict[str, Any]:
-    world = world_of(tree)
+def _describe(name: str, tree: PlanTree, find: WorldOf) -> dict[str, Any]:
+    world = find(tree)
     return {
         "name": name,
         "instruction": str(tree.root.instruction),

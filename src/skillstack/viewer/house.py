@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import Any, ParamSpec, TypeVar
 
 from skillstack.errors import SkillstackError, unknown
@@ -16,6 +17,8 @@ from skillstack.rollout.casting import NAMES, Candidate, find_candidate
 from skillstack.viewer.curves import Runs
 from skillstack.viewer.gallery import Gallery
 from skillstack.viewer.lane import Lane
+from skillstack.viewer.screen import Place, Screen
+from skillstack.worlds.making import USUAL_GAMES
 from skillstack.worlds.rooms import ACTIONS, RoomsConfig
 from skillstack.worlds.rooms.words import FACINGS
 
@@ -39,6 +42,8 @@ class ViewerLimits:
     """Messages a second, in the long run."""
     burst: float = 200.0
     """Messages at once."""
+    players: int = USUAL_GAMES["minecraft"]
+    """Players in Minecraft at once, of all pages together: each game has one, and so has each of two side by side."""
 
 
 @dataclass
@@ -50,30 +55,71 @@ class House:
     gallery: Gallery
     runs: Runs
     limits: ViewerLimits = field(default_factory=ViewerLimits)
+    screen: Screen = field(default_factory=lambda: Screen(Place()))
     connections: int = 0
 
     def __post_init__(self) -> None:
+        self._lanes: set[Lane] = set()
+        self._hiring = 0  # lanes that are being made
+        self._door = Lock()
         # Playing and drawing must not wait for a film that someone else exports.
         self._players = ThreadPoolExecutor(2, "skillstack-play")
         self._writers = ThreadPoolExecutor(1, "skillstack-write")
 
     async def play(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Do something short away from the event loop."""
-        return await asyncio.get_running_loop().run_in_executor(self._players, lambda: work(*args, **kwargs))
+        """Do something short away from the event loop; what has begun is waited for even if nobody wants it any more.
+
+        Otherwise a page's games could be left while a moment of them is still being played.
+        """
+        done = asyncio.get_running_loop().run_in_executor(self._players, lambda: work(*args, **kwargs))
+        try:
+            return await asyncio.shield(done)
+        except asyncio.CancelledError:
+            await asyncio.wait([done])
+            raise
 
     async def write(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Do something that may take seconds."""
         return await asyncio.get_running_loop().run_in_executor(self._writers, lambda: work(*args, **kwargs))
 
     def warm_up(self) -> None:
-        """Play a moment: what is compiled on first use should not keep the first page waiting."""
+        """Play a moment: what is compiled or started on first use should not keep the first page waiting."""
+        self.screen.open(RoomsConfig())
         lane = Lane(next(iter(self.agents.values())), RoomsConfig())
         lane.begin(lane.player.vocabulary.tasks[0], 0, None)
         lane.advance()
 
+    def hire(self, name: str, config: RoomsConfig, greedy: bool) -> Lane:
+        """Someone to play, in a game of their own until they are dismissed."""
+        candidate = self.candidate(name)
+        with self._door:
+            if self.screen.place.costs_players and len(self._lanes) + self._hiring >= self.limits.players:
+                raise SkillstackError(
+                    f"{self.limits.players} players are in Minecraft already, as many as may be; close another page."
+                )
+            self._hiring += 1
+        try:
+            lane = Lane(candidate, config, greedy, self.screen.place)
+            with self._door:
+                self._lanes.add(lane)
+        finally:
+            with self._door:
+                self._hiring -= 1
+        return lane
+
+    def dismiss(self, lanes: Sequence[Lane]) -> None:
+        """Let players leave their games."""
+        for lane in lanes:
+            with self._door:
+                self._lanes.discard(lane)
+            lane.close()
+
     def close(self) -> None:
+        """Finish what is being done, and leave all games."""
         self._players.shutdown(cancel_futures=True)
         self._writers.shutdown(cancel_futures=True)
+        self.dismiss(list(self._lanes))
+        self.screen.close()
 
     def candidate(self, name: str) -> Candidate:
         if name not in self.agents:
@@ -95,6 +141,7 @@ class House:
         """What a page must know first."""
         return {
             "type": "hello",
+            "world": self.screen.place.world,
             "agents": [_told(name, candidate) for name, candidate in self.agents.items()],
             "actions": list(ACTIONS),
             "facings": list(FACINGS),
@@ -115,14 +162,21 @@ def _told(name: str, candidate: Candidate) -> dict[str, Any]:
     }
 
 
-def open_house(agents: Sequence[str], gallery: Path, runs: Path, limits: ViewerLimits | None = None) -> House:
+def open_house(
+    agents: Sequence[str],
+    gallery: Path,
+    runs: Path,
+    limits: ViewerLimits | None = None,
+    place: Place | None = None,
+) -> House:
     """Load everyone who was asked for, once, and add those who are always there."""
     found: dict[str, Candidate] = {}
     for name in dict.fromkeys([*agents, *NAMES]):
         candidate = find_candidate(name)
         shown = name if name in NAMES else _short(name, found)
         found[shown] = Candidate(shown, candidate.agent)
-    return House(found, Gallery(gallery), Runs(runs), limits or ViewerLimits())
+    screen = Screen(place or Place())
+    return House(found, Gallery(gallery, screen.world_of), Runs(runs), limits or ViewerLimits(), screen)
 
 
 def _short(path: str, taken: dict[str, Candidate]) -> str:

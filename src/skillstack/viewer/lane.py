@@ -21,6 +21,7 @@ from skillstack.rollout.player import Player
 from skillstack.rollout.runner import Assignment, Runner, RunnerConfig
 from skillstack.viewer.feed import PlanFeed
 from skillstack.viewer.pictures import data_uri
+from skillstack.viewer.screen import Place
 from skillstack.worlds.rooms import RoomsConfig
 from skillstack.worlds.rooms.games import RoomGames
 from skillstack.worlds.rooms.layout import State
@@ -54,15 +55,23 @@ class Act:
 class Lane:
     """A world of one game, an agent that plays in it, and the person who may take over."""
 
-    def __init__(self, candidate: Candidate, config: RoomsConfig, greedy: bool = False) -> None:
+    def __init__(
+        self, candidate: Candidate, config: RoomsConfig, greedy: bool = False, place: Place | None = None
+    ) -> None:
+        place = place or Place()
         self.name = candidate.name
         self.world: RoomGames
         self.player: Player
-        self.world, self.player = candidate.play_in(config)
+        self.world, self.player = candidate.play_in(config, world_name=place.world, server=place.server)
         self._runner = Runner(self.world, self.player, RunnerConfig(greedy=greedy), plans=True)
         self._person = PersonPlayer(self.world.description)
         self._driving = Runner(self.world, self._person, RunnerConfig(DRIVER_LIMITS), plans=True)
         self.act: Act | None = None
+
+    def close(self) -> None:
+        """Leave the game."""
+        self.act = None
+        self.world.close()
 
     def parse(self, words: str) -> Instruction:
         """An instruction that this player knows."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 import webbrowser
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlencode
 
 from rich.console import Console
 
 from skillstack.viewer.house import open_house
+from skillstack.viewer.screen import Place
 from skillstack.viewer.server import bind, is_loopback, serve
 
 
@@ -31,11 +32,13 @@ class Launch:
     """Whether to open the page in a browser."""
     page: dict[str, str]
     """What the page should show first."""
+    place: Place = field(default_factory=Place)
+    """Where games are played."""
 
 
 def launch(what: Launch, console: Console) -> None:
     """Serve until interrupted."""
-    house = open_house(what.agents, what.gallery, what.runs)
+    house = open_house(what.agents, what.gallery, what.runs, place=what.place)
     listener = bind(what.host, what.port)
     if not is_loopback(what.host):
         console.print(
@@ -44,7 +47,8 @@ def launch(what: Launch, console: Console) -> None:
             style="yellow",
             highlight=False,
         )
-    with console.status("Getting ready; the very first time, the world is compiled"):
+    waiting = "a player joins Minecraft" if what.place.costs_players else "the very first time, the world is compiled"
+    with console.status(f"Getting ready; {waiting}"):
         house.warm_up()
     host = f"[{what.host}]" if ":" in what.host else what.host
     address = f"http://{host}:{listener.getsockname()[1]}/"

@@ -11,7 +11,8 @@ from skillstack.rollout.plan_sentence import plan_sentence
 from skillstack.rollout.plan_svg import level_colour
 from skillstack.rollout.replay import replay
 from skillstack.viewer.pictures import data_uri
-from skillstack.worlds.rooms import RoomsConfig, RoomsWorld
+from skillstack.viewer.screen import WorldOf, world_of
+from skillstack.worlds.rooms import RoomsConfig
 from skillstack.worlds.rooms.looks import THEMES, make_materials
 
 MOST_MOMENTS = 2_000
@@ -32,20 +33,13 @@ def scene(config: RoomsConfig) -> dict[str, Any]:
     }
 
 
-def world_of(tree: PlanTree) -> RoomsWorld:
-    """The world that a plan was played in, made from the settings that it tells."""
-    if tree.world != "rooms" or not tree.settings.get("world"):
-        raise SkillstackError("This plan does not tell the settings of a two-room world, so it has no pictures.")
-    return RoomsWorld(RoomsConfig.from_json(tree.settings["world"]))
-
-
-def reel(tree: PlanTree) -> dict[str, Any]:
-    """The plan, its pictures and states by step, and what was said at each moment."""
+def reel(tree: PlanTree, find: WorldOf = world_of) -> dict[str, Any]:
+    """The plan, its pictures and states by step, and what was said at each moment; `find` gives the world for it."""
     if tree.moments() > MOST_MOMENTS:
         raise SkillstackError(
             f"A plan of {tree.moments()} moments is too long to be shown; {MOST_MOMENTS} are possible."
         )
-    world = world_of(tree)
+    world = find(tree)
     recording = replay(world, tree, map_size=0)
     assert recording.states is not None, "the rooms have snapshots"
     step, steps = 0, [0]

@@ -96,6 +96,10 @@ async def _serve(house: House, connection: WebSocket) -> None:
         await connection.close(NOT_ALLOWED, "Too many messages, or too many that are none.")
     finally:
         playing.cancel()
+        with suppress(asyncio.CancelledError):
+            await playing
+        with suppress(RuntimeError):  # the house is closed already, and everyone has left
+            await session.close()
 
 
 async def _keep_playing(session: Session, send: Send) -> None:
@@ -110,6 +114,8 @@ async def _guarded(work: Coroutine[Any, Any, None], send: Send) -> None:
         await work
     except WebSocketDisconnect:
         raise
+    except SkillstackError as error:  # a world that was lost says why
+        await send({"type": "error", "about": "viewer", "message": str(error)})
     except Exception:
         _log.exception("The viewer failed to answer a page.")
         words = "Something went wrong in the viewer; the terminal that it runs in has the details."

@@ -33,6 +33,7 @@ class Session:
     def __init__(self, house: House, send: Send) -> None:
         self._house, self._send = house, send
         self._lanes: list[Lane] = []
+        self._hired: list[Lane] = []  # the lanes, and those that are about to take their place
         self._cast: tuple[Any, ...] = ()  # what the lanes were made from
         self._task: Instruction | None = None
         self._seed = 0
@@ -56,6 +57,12 @@ class Session:
                 await self._answers[type(message)](message)
         except SkillstackError as error:
             await self._send({"type": "error", "about": message.type, "message": str(error)})
+
+    async def close(self) -> None:
+        """Leave all games; for the end of the connection."""
+        async with self._lock:
+            self._lanes = []
+            await self._house.play(self._dismiss_others)
 
     async def play(self) -> None:
         """Play moments at the chosen pace, whenever a game is going on; ends when it is cancelled."""
@@ -82,25 +89,36 @@ class Session:
     async def _set_up(self, message: m.Setup) -> None:
         self._going.clear()
         cast = (tuple(message.agents), message.room, message.blocks, message.greedy)
-        lanes = self._lanes if cast == self._cast else await self._house.play(self._hire, message)
-        tasks = [lane.parse(message.instruction) for lane in lanes]
-        await self._house.play(lanes[0].lay_out, tasks[0], message.seed)
-        state = lanes[0].world.snapshot()
-        for lane in lanes[1:]:
-            lane.put(state)
-        self._lanes, self._cast, self._task, self._seed = lanes, cast, tasks[0], message.seed
-        self._start = None
+        try:
+            lanes = self._lanes if cast == self._cast else await self._house.play(self._hire, message)
+            tasks = [lane.parse(message.instruction) for lane in lanes]
+            state = await self._house.play(lanes[0].lay_out, tasks[0], message.seed)
+            for lane in lanes[1:]:
+                await self._house.play(lane.put, state)
+            self._lanes, self._cast, self._task, self._seed = lanes, cast, tasks[0], message.seed
+            self._start = None
+        finally:
+            await self._house.play(self._dismiss_others)
         await self._show_game()
 
     def _hire(self, message: m.Setup) -> list[Lane]:
         config = RoomsConfig(big=message.room == "big")
         if message.blocks is not None:
             config = replace(config, min_blocks=message.blocks, max_blocks=message.blocks)
-        lanes = [Lane(self._house.candidate(name), config, message.greedy) for name in message.agents]
+        lanes: list[Lane] = []
+        for name in message.agents:
+            lanes.append(self._house.hire(name, config, message.greedy))
+            self._hired.append(lanes[-1])  # at once: whatever happens now, it must be dismissed some time
         items = [lane.world.config.items for lane in lanes]
         if items[0] != items[-1]:
             raise SkillstackError("These two players know different items, so they cannot play the same game.")
         return lanes
+
+    def _dismiss_others(self) -> None:
+        """Whoever was hired and does not play: in Minecraft, each is a player on a server."""
+        others = [lane for lane in self._hired if lane not in self._lanes]
+        self._hired = list(self._lanes)
+        self._house.dismiss(others)
 
     async def _show_game(self) -> None:
         looks = [await self._house.play(lane.look) for lane in self._lanes]
@@ -122,7 +140,7 @@ class Session:
         placed = {"agent": message.agent.model_dump(), "blocks": [block.model_dump() for block in message.blocks]}
         state = first.world.state_from_json({**here, **placed})
         for lane in self._lanes:
-            lane.put(state)
+            await self._house.play(lane.put, state)
         self._start = state
         await self._show_game()
 
@@ -132,7 +150,7 @@ class Session:
         if self._task is None:
             raise SkillstackError("There is no game yet: set one up first.")
         if self._start is not None:
-            self._lanes[0].check(self._task, self._start)
+            await self._house.play(self._lanes[0].check, self._task, self._start)
         await self._act(self._task, message.drive, fresh=True)
 
     async def _instruct(self, message: m.Instruct) -> None:
@@ -215,7 +233,7 @@ class Session:
         return tree.until(tree.moments())  # a copy, as it may be growing
 
     async def _export(self, message: m.Export) -> None:
-        file = await self._house.write(export, self._plan(message.act), message.kind)
+        file = await self._house.write(export, self._plan(message.act), message.kind, self._house.screen.world_of)
         data = base64.b64encode(file.data).decode()
         await self._send({"type": "file", "act": message.act, "name": file.name, "mime": file.mime, "data": data})
 
@@ -242,7 +260,7 @@ class Session:
     async def _open(self, message: m.Open) -> None:
         self._going.clear()
         tree = await self._house.play(self._house.gallery.open, message.name)
-        told = await self._house.write(reel, tree)
+        told = await self._house.write(reel, tree, self._house.screen.world_of)
         number, self._acts = self._acts, self._acts + 1
         self._plans[number] = tree
         await self._send({"type": "reel", "act": number, "name": message.name, **told})

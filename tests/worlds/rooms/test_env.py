@@ -168,11 +168,14 @@ class TestSingle:
 
 
 class TestMany:
+    @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
     @pytest.mark.parametrize("settings", SETTINGS, ids=["one task", "all tasks", "two tasks"])
-    def test_it_does_exactly_what_gymnasiums_vector_of_single_games_does(self, settings: dict[str, Any]) -> None:
+    def test_it_does_exactly_what_gymnasiums_vector_of_single_games_does(
+        self, settings: dict[str, Any], mode: AutoresetMode
+    ) -> None:
         settings = {**settings, "max_steps": 7}
-        native = make_many(6, **settings)
-        singles = SyncVectorEnv([lambda: RoomsEnv(**settings)] * 6, autoreset_mode=AutoresetMode.NEXT_STEP)
+        native = make_many(6, **settings, autoreset_mode=mode)
+        singles = SyncVectorEnv([lambda: RoomsEnv(**settings)] * 6, autoreset_mode=mode)
         self.assert_same(native.reset(seed=40), singles.reset(seed=40))
         rng = np.random.default_rng(0)
         ended = 0
@@ -191,8 +194,11 @@ class TestMany:
         for left, right in zip(one, other, strict=True):
             if isinstance(left, dict):
                 assert left.keys() == right.keys()
-                for key in left:
-                    np.testing.assert_array_equal(left[key], right[key])
+                self.assert_same(list(left.values()), [right[key] for key in left])
+            elif (
+                isinstance(left, np.ndarray) and left.dtype.kind == "O"
+            ):  # words, or observations of games that have ended
+                self.assert_same(left.tolist(), right.tolist())
             else:
                 np.testing.assert_array_equal(left, right)
 
@@ -214,6 +220,10 @@ class TestMany:
         native = make_many(3, task="find red")
         assert isinstance(native.unwrapped, RoomsVectorEnv)
         assert native.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP
+        same = make_many(3, task="find red", autoreset_mode=AutoresetMode.SAME_STEP)
+        assert same.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
+        with pytest.raises(SkillstackError, match="cannot be left ended"):
+            make_many(3, task="find red", autoreset_mode=AutoresetMode.DISABLED)
         assert native.num_envs == 3
         assert native.single_action_space == gymnasium.spaces.Discrete(8)
         assert native.action_space.shape == (3,)

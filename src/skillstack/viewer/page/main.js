@@ -17,6 +17,7 @@ let lanes = [];
 let agents = [];
 let connection = null;
 let driving = false;
+let slow = false; // whether laying out a game takes a while: in Minecraft a player must join
 let afterSetup = null; // what to do once the game is laid out
 let wishes = new URLSearchParams(location.hash.slice(1)); // what the command line asked the page to show first
 
@@ -33,7 +34,7 @@ const before = () => document.body.dataset.before === "true"; // nothing has bee
 function setUp(then = null) {
   const rival = byId("rival").value;
   afterSetup = then;
-  command.say("");
+  command.say(slow ? "A player joins Minecraft and builds the room ..." : "", "note");
   send("setup", {
     instruction: command.text,
     agents: [byId("agent").value, ...(rival ? [rival] : [])],
@@ -54,6 +55,7 @@ function makeLanes(players, scene) {
 }
 
 function showGame(event) {
+  if (slow) command.say("");
   const same = lanes.length === event.lanes.length && JSON.stringify(lanes[0].scene) === JSON.stringify(event.scene);
   if (!same) makeLanes(event.lanes.map((lane) => lane.player), event.scene);
   event.lanes.forEach((look, number) => lanes[number].showPreview(look, look.player));
@@ -257,6 +259,8 @@ function know() {
 
 function hello(event) {
   agents = event.agents;
+  slow = event.world === "minecraft";
+  byId("place").textContent = slow ? "in Minecraft" : "";
   const names = agents.map((agent) => agent.name);
   options(byId("agent"), names, names.includes(byId("agent").value) ? byId("agent").value : names[0]);
   const rival = byId("rival").value;

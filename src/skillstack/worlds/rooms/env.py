@@ -78,7 +78,8 @@ class RoomsVectorEnv(VectorEnv[Observation, IntArray, npt.NDArray[Any]]):
     """Many games in one call: `gymnasium.make_vec("skillstack/Rooms-v0", 64, vectorization_mode="vector_entry_point")`.
 
     Game i, seeded with `seed`, is the game of a `RoomsEnv` seeded with `seed + i`. A game that has ended starts anew at
-    the next step, whatever action is given for it (Gymnasium's `AutoresetMode.NEXT_STEP`).
+    the next step, whatever action is given for it (Gymnasium's `AutoresetMode.NEXT_STEP`), or at once with
+    `AutoresetMode.SAME_STEP`: then the infos have its last observation and info under "final_obs" and "final_info".
     """
 
     metadata: dict[str, Any] = METADATA
@@ -90,8 +91,12 @@ class RoomsVectorEnv(VectorEnv[Observation, IntArray, npt.NDArray[Any]]):
         max_steps: int = Limits.episode,
         render_mode: str | None = None,
         threads: int = 1,
+        autoreset_mode: AutoresetMode = AutoresetMode.NEXT_STEP,
         **config: Any,
     ) -> None:
+        if autoreset_mode not in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
+            raise SkillstackError("Games start anew at the next step or at the same step; they cannot be left ended.")
+        self.metadata = {**METADATA, "autoreset_mode": autoreset_mode}
         self._games = _Games(num_envs, task, max_steps, render_mode, config, threads)
         self.world = self._games.world
         self.num_envs = num_envs
@@ -121,8 +126,24 @@ class RoomsVectorEnv(VectorEnv[Observation, IntArray, npt.NDArray[Any]]):
         reward, terminated, truncated = self._games.step(actions, skip=ended)
         if ended.any():
             self._games.start(np.flatnonzero(ended))
-        self._ended = terminated | truncated
-        return self._games.observe(), reward, terminated, truncated, self._infos(success=terminated.copy())
+        done = terminated | truncated
+        if self.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP:
+            self._ended = done
+            return self._games.observe(), reward, terminated, truncated, self._infos(success=terminated.copy())
+        final = self._start_anew(done, terminated) if done.any() else {}
+        infos = {**final, **self._infos(success=np.zeros_like(done))}
+        return self._games.observe(), reward, terminated, truncated, infos
+
+    def _start_anew(self, done: npt.NDArray[np.bool_], success: npt.NDArray[np.bool_]) -> dict[str, Any]:
+        """Start the games that are done; how each of them ended, as Gymnasium batches it."""
+        last, names = self._games.observe(), self._games.names()
+        observations = np.full(self.num_envs, None, dtype=object)
+        for game in np.flatnonzero(done):
+            observations[game] = {name: values[game] for name, values in last.items()}
+        names[~done] = None
+        info = {"task": names, "_task": done.copy(), "success": success & done, "_success": done.copy()}
+        self._games.start(np.flatnonzero(done))
+        return {"final_obs": observations, "_final_obs": done.copy(), "final_info": info, "_final_info": done.copy()}
 
     def render(self) -> tuple[npt.NDArray[np.uint8], ...] | None:
         """The egocentric views."""

@@ -46,6 +46,9 @@ class RoomGames(ABC):
         """The views of `states[games]`."""
         ...
 
+    def close(self) -> None:  # noqa: B027 - most worlds have nothing to leave
+        """Leave the games, where there is anything to leave."""
+
     def observe(self, games: IntArray | Sequence[int] | None = None) -> Frames:
         return self._draw(self._states, self._games(games))
 
