@@ -46,7 +46,7 @@ def test_version_and_help_come_without_a_traceback(capsys: pytest.CaptureFixture
 def test_a_plan_is_printed_and_written_in_all_forms(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = {name: tmp_path / f"plan.{name}" for name in ("gif", "svg", "json")}
     arguments = [part for name, path in files.items() for part in (f"--{name}", str(path))]
-    assert main(["plan", "Stack  BLUE", "--seed", "3", "--probabilities", *arguments]) == 0
+    assert main(["plan", "Stack  BLUE", "--agent", "oracle", "--seed", "3", "--probabilities", *arguments]) == 0
     words = " ".join(capsys.readouterr().out.split())
     assert "stack blue: get blue (find blue, pick up), find blue, put blue (put down)" in words
     assert "I stacked the blue blocks" in words

@@ -18,7 +18,8 @@ pytestmark = pytest.mark.usefixtures("server")
 
 def test_plan_plays_and_films_a_game(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     film, record = tmp_path / "plan.gif", tmp_path / "plan.json"
-    command = ["plan", "stack blue", "--world", "minecraft", "--seed", "3", "--gif", str(film), "--json", str(record)]
+    results = ["--gif", str(film), "--json", str(record)]
+    command = ["plan", "stack blue", "--agent", "oracle", "--world", "minecraft", "--seed", "3", *results]
     assert main(command) == 0
     assert "I stacked the blue blocks" in capsys.readouterr().out
     plan = json.loads(record.read_text())
