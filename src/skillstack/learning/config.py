@@ -163,7 +163,7 @@ class TrainConfig:
     """A Minecraft server to join, HOST:PORT; by default one of our own is started."""
     terminal: TerminalConfig = field(default_factory=TerminalConfig)
     """How pi_0 is learned."""
-    ppo: PPOConfig = field(default_factory=lambda: PPOConfig(epochs=4, decay=0.8))
+    ppo: PPOConfig = field(default_factory=lambda: PPOConfig(epochs=4, entropy=0.03, decay=0.8))
     """PPO of the stages above, where it is used."""
     level: tyro.conf.OmitArgPrefixes[LevelConfig] = field(default_factory=LevelConfig)
     """How the stages above are learned."""
@@ -227,9 +227,7 @@ class TrainConfig:
 
 PRESETS = {
     "fast": TrainConfig(
-        level=LevelConfig(
-            method="ppo", inherit=True, episodes=20_000, target=0.98, epsilon_episodes=5_000, smoothing=1.0
-        ),
+        level=LevelConfig(method="ppo", inherit=True, episodes=20_000, target=0.98, smoothing=1.0),
     ),
     "paper": TrainConfig(),
 }
