@@ -191,6 +191,8 @@ class Train(TrainConfig):
     """Skills that the new stage brings."""
     add_items: tuple[str, ...] = ()
     """Items that the new stage brings."""
+    fork: Path | None = None
+    """Go on from the state that this run kept (--fork-points) when its last novel phase began, with other settings."""
     dry_run: bool = False
     """Print what would be done, and stop."""
 
@@ -454,8 +456,12 @@ def train(args: Train, console: Console) -> None:
         raise SkillstackError("--add and --add-items put a stage on top of a finished agent: name it with --from.")
     path = args.run or Path("runs") / f"{args.preset}-{args.seed}"
     console.print(run.describe(config, agent), highlight=False)
-    if not args.dry_run:
-        console.print(f"The run is in {path}.", highlight=False)
+    if args.dry_run:
+        return
+    console.print(f"The run is in {path}.", highlight=False)
+    if args.fork is not None:
+        run.fork(args.fork, config, path, console)
+    else:
         run.begin(config, path, console, agent)
 
 

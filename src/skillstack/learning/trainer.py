@@ -58,7 +58,11 @@ class StageTrainer:
         self.terminal = not stage.base
         settings = config.level
         self.curriculum = Curriculum(
-            self.stage, threshold=settings.threshold, window=settings.window, enabled=settings.curriculum
+            self.stage,
+            threshold=settings.threshold,
+            window=settings.window,
+            enabled=settings.curriculum,
+            left_out=config.left_out(),
         )
         self.rng = np.random.default_rng((config.seed, stage.level))
         self.episodes = self.steps = 0
@@ -271,6 +275,7 @@ def _make_agent(config: TrainConfig, stages: tuple[Stage, ...]) -> Agent:
         stages,
         shared_encoder=config.encoder != "own",
         gated=config.fusion == "gate",
+        lstm=config.lstm,
         seed=config.seed,
         smoothing=config.level.smoothing,
     )
