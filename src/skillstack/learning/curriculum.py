@@ -30,9 +30,8 @@ class Curriculum:
         Tasks that are left out are never drawn: the stage knows their names, and learns nothing of them.
         """
         self.threshold, self.window = threshold, window
-        self._base, self._tasks = (
-            [task for task in part if task not in left_out] for part in (stage.base, stage.tasks)
-        )
+        self._base = [task for task in stage.base if task not in left_out]
+        self._tasks = [task for task in stage.tasks if task not in left_out]
         self.phase = BASE if enabled and stage.base else NOVEL
         self._recent: dict[str, deque[float]] = {str(task): deque(maxlen=window) for task in self._tasks}
 

@@ -111,7 +111,8 @@ class StageTrainer:
         with self.timer("play"):
             episodes = self._runner.play(tasks, seeds.tolist(), self.level, epsilon)
         self.episodes += count
-        self.steps += sum(episode.steps for episode in episodes)
+        steps = sum(episode.steps for episode in episodes)
+        self.steps += steps
         switched = self._record(tasks, episodes)
         with self.timer("learn"):
             statistics = self.learner.learn(episodes, self.rng)
@@ -121,6 +122,7 @@ class StageTrainer:
             "phase": phase,
             "episodes": self.episodes,
             "steps": self.steps,
+            "steps of turn": steps,
             "updates": self.learner.updates,
             "reward": float(np.mean([episode.rewards[-1] for episode in episodes])),
             "success": float(np.mean([episode.success for episode in episodes])),

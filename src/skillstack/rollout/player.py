@@ -65,9 +65,7 @@ class AgentPlayer:
         self.grammars = agent.grammars
 
     def set_up(self, num_slots: int) -> None:
-        self._memory = [
-            LstmState.zeros(num_slots, self.agent.lstm) for _ in self.agent.levels
-        ]  # each part (slots, 256)
+        self._memory = [LstmState.zeros(num_slots, self.agent.lstm) for _ in self.agent.levels]  # (slots, 256)
         self._place = np.zeros(num_slots, dtype=np.int64)  # where a slot is in what was looked at last
         self._features: torch.Tensor | None = None
         self._frames: Frames | None = None
