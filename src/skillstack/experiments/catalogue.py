@@ -254,7 +254,7 @@ _ALL = (
         "table-rooms",
         "Table 1: success in the small and the big room",
         "All policies are trained in small rooms. Each level of the hierarchy is measured on all it knows. The flat "
-        "policy is measured with the steps of one run of pi_0, and with as many as a whole game of the hierarchy may take.",
+        "policy is measured with the steps of one run of pi_0, and with as many as a whole game of the hierarchy has.",
         table_rooms,
         claims.table_rooms,
     ),
@@ -298,7 +298,7 @@ _ALL = (
     Experiment(
         "unseen-pairs",
         "Asked by reviewers: unseen pairs of colour and skill",
-        'For each seed one colour is left out of "get", though "find" knows it; then "get" is measured for all colours.',
+        'For each seed one colour is left out of "get", though "find" knows it; all are then measured.',
         unseen_pairs,
         claims.unseen_pairs,
     ),

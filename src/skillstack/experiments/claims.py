@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Any
 
 from skillstack.experiments.data import Curve, Data, Score
 from skillstack.experiments.ladder import ABLATIONS, FLAT, FULL, REVERSED
-from skillstack.experiments.statistics import Estimate, is_more
+from skillstack.experiments.statistics import Estimate, estimate, is_more
 from skillstack.instructions import SKILLS
 
 YES, NO, UNCLEAR, HIGHER, LOWER, NOTHING = "yes", "no", "not clear", "no: higher", "no: lower", "not measured yet"
@@ -87,6 +88,7 @@ def figure_get(data: Data) -> list[Claim]:
             "Its curve stays notably higher than the others (mean of the average reward over all episodes).",
             lambda curve: curve.area(data.until("pi_1")),
         ),
+        _advantage(data, "pi_1", "The full model's advantage: its mean reward less that of the others."),
     ]
 
 
@@ -104,6 +106,12 @@ def figure_stack(data: Data) -> list[Claim]:
             panel,
             "It has the highest average reward upon convergence (average reward at the end).",
             lambda curve: curve.final,
+        ),
+        _advantage(
+            data,
+            panel,
+            "Its advantage is bigger for more complex tasks: its mean reward less that of the others, to be compared "
+            "with that of figure 3a.",
         ),
     ]
 
@@ -263,6 +271,21 @@ def _left_out(data: Data, seed: int, item: str) -> bool:
 
 
 # Making claims
+
+
+def _advantage(data: Data, panel: str, text: str) -> Claim:
+    """Of the full model over the mean of the others, seed by seed."""
+    areas: dict[int, dict[str, float]] = {}
+    for curve in data.curves:
+        if curve.panel == panel:
+            areas.setdefault(curve.seed, {})[curve.method] = curve.area(data.until(panel))
+    gains = [
+        of[FULL] - fmean(area for method, area in of.items() if method != FULL)
+        for of in areas.values()
+        if FULL in of and len(of) > 1
+    ]
+    found = estimate(gains, middle=False) if gains else None
+    return Claim(text, "-", {"": found}, NOTHING if found is None else "-")
 
 
 def _compared(

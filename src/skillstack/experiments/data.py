@@ -123,9 +123,7 @@ class Data:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        return tuple(
-            dict.fromkeys([*(curve.method for curve in self.curves), *(score.method for score in self.scores)])
-        )
+        return tuple(dict.fromkeys(entry.method for entry in (*self.curves, *self.scores)))
 
     @property
     def panels(self) -> tuple[str, ...]:

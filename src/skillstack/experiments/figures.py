@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#0
 """Okabe and Ito's, which people with any kind of colour vision can tell apart; lines differ in their dashes, too."""
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1)), (0, (1, 1)), "-")
 GRID_POINTS = 200
+NEEDED = 'Figures need matplotlib: pip install "skillstack[reproduce]" brings it.'
 
 
 def draw(data: Data, folder: Path) -> list[Path]:
@@ -32,10 +34,8 @@ def draw(data: Data, folder: Path) -> list[Path]:
 
 
 def _pyplot() -> Any:
-    try:
-        import matplotlib
-    except ModuleNotFoundError as error:
-        raise SkillstackError('Figures need matplotlib: pip install "skillstack[reproduce]" brings it.') from error
+    import matplotlib
+
     matplotlib.use("agg")
     matplotlib.rcParams["svg.hashsalt"] = "skillstack"  # the same data give the same file
     matplotlib.rcParams["svg.fonttype"] = "none"
@@ -44,8 +44,10 @@ def _pyplot() -> Any:
     return pyplot
 
 
-check_installed = _pyplot
-"""Before long work whose end would need it."""
+def check_installed() -> None:
+    """Before long work whose end would need it."""
+    if find_spec("matplotlib") is None:
+        raise SkillstackError(NEEDED)
 
 
 def _curves(data: Data) -> Any:
@@ -78,25 +80,17 @@ def _draw_method(place: Any, curves: Sequence[Any], method: str, colour: str, da
 
 def _bars(data: Data) -> Any:
     """Success of each method in each test by skill; a dot is one seed."""
-    rows = list(dict.fromkeys((score.method, score.test) for score in data.scores))
+    rows = list(dict.fromkeys((score.method, score.test, score.skill) for score in data.scores))
     skills = list(dict.fromkeys(score.skill for score in data.scores))
-    figure, place = _pyplot().subplots(figsize=(7.6, 1.0 + 0.32 * len(rows) * len(skills)), layout="constrained")
-    labels = []
-    for number, (method, test) in enumerate(rows):
-        for part, skill in enumerate(skills):
-            found = data.success(method, test, skill)
-            y = len(labels)
-            labels.append(f"{method}, {test}, {skill}")
-            if found is None:
-                continue
-            colour = COLOURS[part % len(COLOURS)]
-            place.barh(y, found.value, color=colour, alpha=0.45)
-            place.plot([found.low, found.high], [y, y], color="black", linewidth=1.2)
-            seeds = _by_seed(data, method, test, skill)
-            place.plot(seeds, [y] * len(seeds), "o", color=colour, markersize=3, alpha=0.9)
-        if number:
-            place.axhline(number * len(skills) - 0.5, color="grey", linewidth=0.4)
-    place.set(xlabel="success", xlim=(0, 1.02), yticks=range(len(labels)), yticklabels=labels)
+    figure, place = _pyplot().subplots(figsize=(7.6, 1.0 + 0.26 * len(rows)), layout="constrained")
+    for y, (method, test, skill) in enumerate(rows):
+        found, seeds = data.success(method, test, skill), _by_seed(data, method, test, skill)
+        assert found is not None, "the rows are those that were measured"
+        colour = COLOURS[skills.index(skill) % len(COLOURS)]
+        place.barh(y, found.value, color=colour, alpha=0.45)
+        place.plot([found.low, found.high], [y, y], color="black", linewidth=1.2)
+        place.plot(seeds, [y] * len(seeds), "o", color=colour, markersize=3, alpha=0.9)
+    place.set(xlabel="success", xlim=(0, 1.02), yticks=range(len(rows)), yticklabels=[", ".join(row) for row in rows])
     place.tick_params(axis="y", labelsize="small")
     place.invert_yaxis()
     place.grid(axis="x", alpha=0.25)
@@ -137,8 +131,9 @@ def _draw_plans(data: Data, folder: Path) -> list[Path]:
         recording = replay(RoomsWorld(RoomsConfig.from_json(tree.settings["world"])), tree, map_size=0)
         name = plan_name(data, plan)
         write_file(folder / f"{name}.svg", plan_svg(tree, recording).encode())
-        files += [folder / f"{name}.svg", *_save(_film(tree, recording), folder, f"{name}-film")[1:]]
-        (folder / f"{name}-film.svg").unlink()
+        _film(tree, recording).savefig(folder / f"{name}.png", dpi=110, metadata={"Software": None})
+        files += [folder / f"{name}.svg", folder / f"{name}.png"]
+    _pyplot().close("all")
     return files
 
 

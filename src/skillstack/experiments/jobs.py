@@ -17,6 +17,7 @@ from rich.console import Console
 from skillstack import __version__
 from skillstack.disk import make_folder, remove_folder, write_file
 from skillstack.errors import SkillstackError
+from skillstack.learning.checkpoint import Checkpoints
 from skillstack.learning.config import TrainConfig
 from skillstack.learning.run_folder import AGENT_FOLDER, CHECKPOINTS_FOLDER, CONFIG_FILE, read_config, read_metrics
 from skillstack.worlds.rooms import RoomsConfig
@@ -113,8 +114,7 @@ class Training:
 
     def _begun(self, runs: Path) -> bool:
         """Whether there is something to go on from."""
-        folder = runs / self.name / CHECKPOINTS_FOLDER
-        return folder.is_dir() and any(folder.iterdir())
+        return bool(Checkpoints(runs / self.name / CHECKPOINTS_FOLDER).numbers())
 
     def run(self, runs: Path, console: Console) -> bool:
         from skillstack.learning import run

@@ -15,8 +15,8 @@ Each section is made by `skillstack reproduce NAME`, and this page by all of the
 number is a mean over seeds (and colours, where there are colours) with its 95 % bootstrap interval; for four or more
 seeds a measure of a learning curve is an interquartile mean. Success has the interquartile mean over seeds and colours
 beside it (IQM). "agrees" compares intervals: "not clear" means that they overlap. A method that learned its stage
-before its last episode counts from there on as it ended. Rewards are put into [0, 1] as in the paper: the least that a method
-can get is 0, which is -0.5 for a hierarchy and 0 for a flat policy.
+before its last episode counts from there on as it ended. Rewards are put into [0, 1] as in the paper: the least that a
+method can get, -0.5 for a hierarchy and 0 for a flat policy, is 0.
 """
 
 EVENING = """## With one evening
@@ -59,8 +59,8 @@ def _cost(results: Iterable[dict[str, Any]]) -> str:
     toy = any(data["scale"] == "toy" for data in results)
     warning = " **At toy size, where nothing is learned: these numbers mean nothing.**" if toy else ""
     return (
-        f"**Whole cost so far: {hours:.2f} core hours** of training in {len(runs)} runs, {steps:,} primitive steps, each "
-        f"run on one thread.{warning}\n"
+        f"**Whole cost so far: {hours:.2f} core hours** of training in {len(runs)} runs, {steps:,} primitive steps, "
+        f"each run on one thread.{warning}\n"
     )
 
 
@@ -73,7 +73,7 @@ def _section(data: dict[str, Any]) -> str:
     for plan in data["plans"]:
         lines.append(f"{KINDS.get(plan['kind'], plan['kind'].capitalize())}: {plan['sentence']}\n")
         lines.append(f"![{plan['line']}]({plan['figure']})\n")
-    lines += [f"{name.capitalize()}: {value:,.3g}.\n" for name, value in data["notes"].items() if not data["plans"]]
+    lines += [f"{name.capitalize()}: {value:,.0f}.\n" for name, value in data["notes"].items() if not data["plans"]]
     lines.append(_took(data))
     return "\n".join(lines)
 
@@ -115,4 +115,7 @@ def _took(data: dict[str, Any]) -> str:
         return "No run of it is finished.\n"
     minutes = [run["seconds"] / 60 for run in runs]
     episodes, steps = (sum(run[part] for run in runs) for part in ("episodes", "steps"))
-    return f"{len(runs)} runs took {episodes:,} episodes, {steps:,} primitive steps and {sum(minutes):,.1f} minutes of one core, the longest {max(minutes):,.1f} minutes.\n"
+    return (
+        f"{len(runs)} runs took {episodes:,} episodes, {steps:,} primitive steps and {sum(minutes):,.1f} minutes of "
+        f"one core, the longest {max(minutes):,.1f} minutes.\n"
+    )
