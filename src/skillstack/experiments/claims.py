@@ -148,18 +148,28 @@ def table_rooms(data: Data) -> list[Claim]:
             for budget in ("the paper's limits", "the hierarchy's steps"):
                 text = f'Flat policy, {room}, "{skill}", {budget}.'
                 claims.append(_figure(data, text, figure, method, f"{room}, {budget}", skill))
-    return [*claims, *_drops(data)]
+    return [*claims, *_levels(data), *_drops(data)]
+
+
+def _levels(data: Data) -> list[Claim]:
+    """What the paper does not tell: each lower level by itself."""
+    claims = []
+    for room in TABLE_1:
+        for level in range(len(SKILLS) - 1):
+            found = {skill: data.success(FULL, f"{room}, pi_{level}", skill) for skill in SKILLS[: level + 1]}
+            claims.append(Claim(f"pi_{level} by itself, {room}.", "-", found, _question(found)))
+    return claims
 
 
 def _drops(data: Data) -> list[Claim]:
     """How much is lost in the big room."""
     claims = []
-    method = f"{FLAT} for find, get, put"
+    flat_method = f"{FLAT} for find, get, put"
     for skill in ("find", "get"):
         paper = {name: TABLE_1["small room"][name][skill] - TABLE_1["big room"][name][skill] for name in (FULL, FLAT)}
         full, flat = (
             _drop(data, method, [f"{room}, {test}" for room in TABLE_1], skill)
-            for method, test in ((FULL, "pi_3"), (method, "the paper's limits"))
+            for method, test in ((FULL, "pi_3"), (flat_method, "the paper's limits"))
         )
         claims.append(
             Claim(

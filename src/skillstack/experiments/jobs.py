@@ -26,7 +26,7 @@ from skillstack.worlds.world import Limits
 FINISHED_FILE = "finished.json"
 """In the folder of a run that came to its end: what it took."""
 
-SECONDS_PER_EPISODE = {"terminal": 0.06, "frozen": 0.06, "own": 0.2, "game": 0.02}
+SECONDS_PER_EPISODE = {"terminal": 0.06, "frozen": 0.1, "own": 0.4, "game": 0.02}
 """Seen on one busy core; only for estimates before anything was measured."""
 
 
