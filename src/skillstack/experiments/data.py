@@ -123,7 +123,8 @@ class Data:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(entry.method for entry in (*self.curves, *self.scores)))
+        entries: list[Curve | Score] = [*self.curves, *self.scores]
+        return tuple(dict.fromkeys(entry.method for entry in entries))
 
     @property
     def panels(self) -> tuple[str, ...]:

@@ -102,8 +102,8 @@ class Training:
             return 1.0
         if not self._begun(runs):
             return 0.0
-        turns = sum(line["event"] == "turn" for line in read_metrics(runs / self.name))
-        return min(turns * self.config.games / self.most_episodes, 1.0)
+        turns = [line for line in read_metrics(runs / self.name) if line["event"] == "turn"]
+        return min(len(turns) * self.config.games / self.most_episodes, 1.0)
 
     def check(self, runs: Path) -> None:
         folder = runs / self.name
