@@ -143,11 +143,11 @@ def table_rooms(data: Data) -> list[Claim]:
             test = f"{room}, pi_3"
             claims.append(_figure(data, f'Full model, {room}, "{skill}".', figure, FULL, test, skill))
         for skill in SKILLS:
-            flat_figure = rows[FLAT].get(skill)
+            theirs = rows[FLAT].get(skill)
             method = f"{FLAT} for {'all skills' if skill == 'stack' else 'find, get, put'}"
             for budget in ("the paper's limits", "the hierarchy's steps"):
                 text = f'Flat policy, {room}, "{skill}", {budget}.'
-                claims.append(_figure(data, text, flat_figure, method, f"{room}, {budget}", skill))
+                claims.append(_figure(data, text, theirs, method, f"{room}, {budget}", skill))
     return [*claims, *_levels(data), *_drops(data)]
 
 
