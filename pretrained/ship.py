@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from skillstack.evaluation import Evaluation, dump_json, evaluate
+from skillstack.learning.run import COMMAND_FILE
 from skillstack.policies.agent import Agent
 from skillstack.rollout.casting import cast
 from skillstack.rollout.runner import RunnerConfig
@@ -50,7 +51,8 @@ def main() -> None:
 def _curve(run: Path) -> list[dict[str, Any]]:
     """A line for every 25th turn, with the seconds of play and learning so far in its stage."""
     rows, seconds, level = [], 0.0, None
-    turns = [event for event in _events(run) if event["event"] == "turn"]
+    events = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    turns = [event for event in events if event["event"] == "turn"]
     for number, turn in enumerate(turns):
         seconds = turn["seconds"] + (seconds if turn["level"] == level else 0.0)
         level = turn["level"]
@@ -59,10 +61,6 @@ def _curve(run: Path) -> list[dict[str, Any]]:
             success = " ".join(f"{skill}={share:.3f}" for skill, share in turn["windows"].items())
             rows.append({**{name: turn[name] for name in CURVE}, "seconds": round(seconds), "success": success})
     return rows
-
-
-def _events(run: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
 
 
 def _evaluate(big: bool) -> Evaluation:
@@ -80,7 +78,7 @@ def _page(runs: list[Path], curve: list[dict[str, Any]], evaluations: list[Evalu
         "and then `python pretrained/ship.py` of the runs, which writes all of this folder. `config.json` has every",
         "setting of each run, `metrics.csv` how it learned.",
         "",
-        *[f"    {event['command']}" for run in runs for event in _events(run) if event["event"] == "begin"],
+        *[f"    {(run / COMMAND_FILE).read_text().strip()}" for run in runs],
         "",
         "| level | episodes | primitive steps | minutes of play and learning |",
         "|---|---|---|---|",

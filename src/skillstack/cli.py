@@ -197,11 +197,39 @@ class Train(TrainConfig):
     """Skills that the new stage brings."""
     add_items: tuple[str, ...] = ()
     """Items that the new stage brings."""
+    fork: Path | None = None
+    """Go on from the state that this run kept (--fork-points) when its last novel phase began, with other settings."""
     dry_run: bool = False
     """Print what would be done, and stop."""
 
     def settings(self) -> TrainConfig:
         return TrainConfig(**{field.name: getattr(self, field.name) for field in fields(TrainConfig)})
+
+
+@dataclass
+class Reproduce:
+    """Run the paper's experiments, and its reviewers', and put them beside the paper's in docs/results.md.
+
+    What is finished is not run again, and what was interrupted goes on.
+    """
+
+    names: tyro.conf.Positional[tuple[str, ...]]
+    """Which ones: figure-get, figure-stack, figure-curriculum, table-rooms, distractors, plans, no-penalty,
+    stage-orders, flat-capacity, unseen-pairs, or all."""
+    seeds: int = 3
+    """How many seeds, counted from 0."""
+    jobs: int = 0
+    """How many runs at once, each with one thread; 0 for one a core."""
+    preset: Literal["fast", "paper"] = "paper"
+    """The settings that all runs start from."""
+    encoder: Literal["frozen", "own"] = "frozen"
+    """All levels see through that of pi_0, frozen, which is faster; or each through its own, as in the paper."""
+    runs: Path = Path("runs/reproduce")
+    """Where the folders of the runs go; another command with the same folder shares them."""
+    out: Path = Path()
+    """Data are written into results/ there, the page and its figures into docs/."""
+    scale: Literal["full", "toy"] = "full"
+    """Toy is a tiny world with few episodes, in which nothing is learned: to see everything run in a minute."""
 
 
 def plan(args: Plan, console: Console) -> None:
@@ -467,9 +495,22 @@ def train(args: Train, console: Console) -> None:
         raise SkillstackError("--add and --add-items put a stage on top of a finished agent: name it with --from.")
     path = args.run or Path("runs") / f"{args.preset}-{args.seed}"
     console.print(run.describe(config, agent), highlight=False)
-    if not args.dry_run:
-        console.print(f"The run is in {path}.", highlight=False)
+    if args.dry_run:
+        return
+    console.print(f"The run is in {path}.", highlight=False)
+    if args.fork is not None:
+        run.fork(args.fork, config, path, console)
+    else:
         run.begin(config, path, console, agent, shlex.join(["skillstack", *sys.argv[1:]]))
+
+
+def reproduce(args: Reproduce, console: Console) -> None:
+    from skillstack.experiments.reproduce import Places, reproduce
+    from skillstack.experiments.settings import Settings
+
+    settings = Settings(args.preset, args.encoder, args.seeds, args.scale)
+    if not reproduce(args.names, settings, Places(args.runs, args.out), args.jobs, console):
+        raise SkillstackError("Not everything could be finished: what failed is named above and on the page.")
 
 
 COMMANDS: dict[type, Callable[[Any, Console], None]] = {
@@ -479,6 +520,7 @@ COMMANDS: dict[type, Callable[[Any, Console], None]] = {
     Play: play,
     Evaluate: evaluate,
     ShowGrammar: grammar,
+    Reproduce: reproduce,
     Bench: bench,
     CheckWorld: check_world,
 }
@@ -490,6 +532,7 @@ Command = (
     | Annotated[Play, tyro.conf.subcommand("play")]
     | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
     | Annotated[ShowGrammar, tyro.conf.subcommand("grammar")]
+    | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
     | Annotated[CheckWorld, tyro.conf.subcommand("check-world")]
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import torch
 from tiny import tiny
 
@@ -61,3 +63,12 @@ def test_the_baseline_is_trained_like_a_level_of_the_hierarchy_in_both_phases() 
     assert {(0, "novel"), (1, "base"), (1, "novel")} <= set(seen)
     assert trainer.learned.num_levels == 1
     assert trainer.learned.stages[0].tasks == STAGES[1].tasks
+
+
+def test_a_wider_flat_policy_stays_as_wide_from_stage_to_stage_and_on_disk(tmp_path: Path) -> None:
+    start = Agent.create(tiny().world().description, STAGES[:1], shared_encoder=True, lstm=20)
+    flat = flat_agent(start, STAGES[1].tasks, seed=3)
+    assert isinstance(flat.levels[0], FlatPolicy)
+    assert flat.levels[0].action_head.in_features == 20
+    flat.save(tmp_path / "agent")
+    assert Agent.load(tmp_path / "agent").lstm == 20

@@ -63,3 +63,13 @@ def test_its_state_brings_phase_and_windows_back() -> None:
     curriculum.phase = NOVEL
     other.load_state(curriculum.state())
     assert other.state() == curriculum.state()
+
+
+def test_a_task_that_is_left_out_is_never_drawn_and_nothing_waits_for_it() -> None:
+    rng, curriculum = np.random.default_rng(0), make(enabled=False, left_out=[GET])
+    assert {curriculum.draw(rng) for _ in range(100)} == set(STAGE.tasks) - {GET}
+    for task in set(STAGE.tasks) - {GET}:
+        for _ in range(4):
+            curriculum.record(task, 1.0)
+    assert curriculum.all_windows_full()
+    assert curriculum.success("get") == 1.0

@@ -147,6 +147,10 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(
         (["--from", "nowhere", "--add", "stack"], "does not exist"),
         (["--room-width", "2", "--room-depth", "2"], "no room"),
         (["--limits.flat", "0"], "must be at least 1"),
+        (["--leave-out", "get pink"], 'Unknown item "pink"'),
+        (["--leave-out", "find red"], "cannot be left out"),
+        (["--stages", "find, get", "--items", "red", "--leave-out", "get red"], "nothing to learn"),
+        (["--lstm", "0"], "hidden units"),
     ],
 )
 def test_bad_input_gets_one_sentence_and_status_two(
@@ -189,3 +193,45 @@ def test_a_flat_baseline_refuses_an_agent_that_knows_other_items(
 
 def test_a_run_has_curves_for_tensorboard(finished: Path) -> None:
     assert any((finished / "tensorboard").iterdir())
+
+
+def test_a_run_forked_where_its_novel_phase_began_goes_on_as_the_run_itself_did(tmp_path: Path) -> None:
+    source, forked, other = (tmp_path / name for name in ("source", "forked", "other"))
+    assert train("--run", str(source), "--fork-points", *SMALL) == 0
+    assert train("--run", str(forked), "--fork", str(source), *SMALL) == 0
+    lines = metrics_without_clocks(source)
+    (switch,) = (number for number, line in enumerate(lines) if line.get("novel phase begins"))
+    novel = lines[switch + 1 :]
+    assert len(novel) > 1
+    assert metrics_without_clocks(forked) == novel
+    assert train("--run", str(other), "--fork", str(source), "--no-grammar", *SMALL) == 0
+    assert metrics_without_clocks(other)[0]["episodes"] == novel[0]["episodes"]
+
+
+def test_a_fork_needs_a_kept_state_and_the_same_networks(
+    finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "forked"
+    assert train("--run", str(run), "--fork", str(finished), *SMALL) == 2
+    assert "--fork-points" in capsys.readouterr().err
+    assert train("--run", str(run), "--fork", str(finished), *SMALL, "--encoder", "own") == 2
+    assert '"encoder"' in capsys.readouterr().err
+    assert not run.exists()
+
+
+def test_a_flat_policy_goes_on_from_a_flat_policy_for_fewer_tasks(finished: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    assert train("--run", str(first), "--flat", "--from", str(finished / "agent"), *SMALL) == 0
+    more = [*SMALL, "--stages", "find, get, put", "--no-curriculum"]
+    assert train("--run", str(second), "--flat", "--from", str(first / "agent"), *more) == 0
+    assert {(entry["level"], entry.get("phase")) for entry in metrics_without_clocks(second)} == {
+        (2, "novel"),
+        (2, None),
+    }
+
+
+def test_a_terminal_policy_can_carry_levels_with_encoders_of_their_own(finished: Path, tmp_path: Path) -> None:
+    start, run = tmp_path / "start", tmp_path / "own"
+    Agent.load(finished / "agent").truncated(0).save(start)
+    assert train("--run", str(run), "--from", str(start), "--add", "get", *SMALL, "--encoder", "own") == 0
+    assert not Agent.load(run / "agent").shared_encoder

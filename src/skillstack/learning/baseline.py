@@ -18,8 +18,9 @@ def flat_agent(agent: Agent, tasks: TaskSet, seed: int) -> Agent:
     if start.stages[0].tasks == tasks:
         return start
     stage = Stage(0, TaskSet(), tasks)
-    same = {"shared_encoder": agent.shared_encoder, "gated": agent.gated}
-    flat = Agent.create(agent.world, (stage,), **same, seed=seed)
+    flat = Agent.create(
+        agent.world, (stage,), shared_encoder=agent.shared_encoder, gated=agent.gated, lstm=agent.lstm, seed=seed
+    )
     _copy_known(start.levels[0], flat.levels[0])
     _copy_known(start.encoders[0], flat.encoders[0])
     return flat

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 import tyro
 
 from skillstack.errors import SkillstackError, unknown
-from skillstack.instructions import COLOURS, SKILLS, Stage, make_stages
+from skillstack.instructions import COLOURS, SKILLS, Instruction, Stage, make_stages
 from skillstack.worlds.making import WorldName
 from skillstack.worlds.rooms import Randomisation, RoomsConfig
 from skillstack.worlds.world import Limits
@@ -135,6 +136,8 @@ class TrainConfig:
     """Each level sees through its own, or all through one that goes on learning, or through that of pi_0, frozen."""
     fusion: Literal["gate", "concatenate"] = "gate"
     """Words gate the convolutions' maps, or stand beside the features, as in the paper, where they are not heeded."""
+    lstm: int = 256
+    """Hidden units of each level's LSTM; the paper's have 256."""
     flat: bool = False
     """Learn all tasks with one flat policy, each stage fine-tuned from the one before: the paper's baseline."""
     games: int = 64
@@ -151,6 +154,10 @@ class TrainConfig:
     """Whether textures, colours, light and camera differ from game to game."""
     max_blocks: int = 6
     """The most blocks in a game."""
+    distractors: bool = True
+    """Whether there are other blocks than the task needs."""
+    leave_out: tuple[str, ...] = ()
+    """Tasks that are never trained, for example "get white", to see what is made of words not met together before."""
     image_size: int = 84
     """Height and width of the frames, in pixels."""
     penalty: bool = True
@@ -171,16 +178,21 @@ class TrainConfig:
     """A2C, where it is used."""
     checkpoint_minutes: float = 5.0
     """How often the whole state is saved."""
+    fork_points: bool = False
+    """Keep the whole state of the moment at which a stage's novel phase begins, for --fork to begin other runs from."""
     tensorboard: bool = True
     """Write curves for TensorBoard into the run's folder."""
     wandb: str | None = None
     """Also send them to this Weights & Biases project (an extra: skillstack[wandb])."""
 
     def __post_init__(self) -> None:
-        self.make_stages()
+        first, *above = self.make_stages()
         self.world()
+        self._check_left_out(first, above)
         if self.seed < 0 or self.games < 1 or self.threads < 0:
             raise SkillstackError("The seed and the threads must be 0 or more, and there must be a game to play.")
+        if not 1 <= self.lstm <= 16384:
+            raise SkillstackError(f"An LSTM has from 1 to 16384 hidden units, not {self.lstm}.")
 
     def make_stages(self) -> tuple[Stage, ...]:
         stages = make_stages(self.stages, self.items)
@@ -189,6 +201,19 @@ class TrainConfig:
                 raise unknown("skill", skill, SKILLS)
         return stages
 
+    def left_out(self) -> tuple[Instruction, ...]:
+        vocabulary = self.make_stages()[-1].tasks.vocabulary
+        return tuple(Instruction.parse(task, vocabulary) for task in self.leave_out)
+
+    def _check_left_out(self, first: Stage, above: Sequence[Stage]) -> None:
+        left_out = self.left_out()
+        for task in left_out:
+            if task in first.tasks:
+                raise SkillstackError(f'"{task}" cannot be left out: the first stage learns its tasks in hindsight.')
+        for stage in above:
+            if set(stage.novel) <= set(left_out):
+                raise SkillstackError(f"Stage {stage.level} would have nothing to learn: leave out fewer tasks.")
+
     def world(self) -> RoomsConfig:
         return RoomsConfig(
             room_width=self.room_width,
@@ -196,6 +221,7 @@ class TrainConfig:
             grow=self.grow,
             randomise=Randomisation() if self.randomise else None,
             max_blocks=self.max_blocks,
+            distractors=self.distractors,
             items=self.items,
             image_size=self.image_size,
             penalty=self.penalty,
@@ -219,6 +245,7 @@ class TrainConfig:
                 "level": LevelConfig(**data["level"]),
                 "a2c": A2CConfig(**data["a2c"]),
                 "items": tuple(data["items"]),
+                "leave_out": tuple(data.get("leave_out", ())),
             }
             return TrainConfig(**{**data, **groups})
         except (KeyError, TypeError) as error:

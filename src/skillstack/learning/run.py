@@ -16,11 +16,12 @@ from rich.console import Console
 
 from skillstack import instructions
 from skillstack.errors import SkillstackError
+from skillstack.learning.checkpoint import Checkpoints
 from skillstack.learning.config import LevelConfig, TerminalConfig, TrainConfig
 from skillstack.learning.display import Display
 from skillstack.learning.learner import DivergedError
 from skillstack.learning.packing import pack, unpack
-from skillstack.learning.run_folder import RunFolder
+from skillstack.learning.run_folder import RunFolder, read_config
 from skillstack.learning.trackers import curves, open_trackers
 from skillstack.learning.trainer import Trainer
 from skillstack.policies.agent import Agent
@@ -28,6 +29,15 @@ from skillstack.rollout.casting import check_fits
 
 SECONDS_PER_EPISODE = {"terminal": 0.03, "frozen": 0.03, "own": 0.12}
 """Seen in single runs on one busy core; only for the estimate of a dry run."""
+
+COMMAND_FILE = "command.txt"
+"""What was typed to begin a run."""
+
+FORK_FOLDER = "novel-phase"
+"""Where a run keeps its state of the moment at which a novel phase began, numbered by the stage."""
+
+FORK_FIELDS = ("stages", "items", "encoder", "fusion", "lstm", "flat", "image_size", "world_name")
+"""What a run that goes on from another's state must have in common with it."""
 
 
 def begin(config: TrainConfig, path: Path, console: Console, agent: Agent | None = None, command: str = "") -> bool:
@@ -37,14 +47,17 @@ def begin(config: TrainConfig, path: Path, console: Console, agent: Agent | None
     would type to do the same again.
     """
     with RunFolder.create(path, config.to_json()) as folder:
-        folder.append({"event": "begin", "command": command})
+        if command:
+            (path / COMMAND_FILE).write_text(command + "\n", encoding="utf-8")
         first = 0 if agent is None else first_stage(config, agent)
         return _train(Trainer(config, agent, first), folder, console)
 
 
 def first_stage(config: TrainConfig, agent: Agent) -> int:
-    """Which stage is learned first on top of an agent: its top one, or the first after pi_0 for the flat baseline."""
-    return 1 if config.flat else agent.num_levels - 1
+    """Which stage is learned first on top of an agent: its top one; by a flat policy the first it does not know."""
+    if not config.flat:
+        return agent.num_levels - 1
+    return next(stage.level for stage in config.make_stages() if stage.base == agent.stages[0].tasks)
 
 
 def resume(path: Path, console: Console) -> bool:
@@ -61,6 +74,25 @@ def resume(path: Path, console: Console) -> bool:
         return _train(trainer, folder, console)
 
 
+def fork(source: Path, config: TrainConfig, path: Path, console: Console) -> bool:
+    """Begin a run from the state that another kept when its last novel phase began; how it learns on may differ."""
+    theirs = TrainConfig.from_json(read_config(source))
+    for name in FORK_FIELDS:
+        if getattr(theirs, name) != getattr(config, name):
+            raise SkillstackError(
+                f'A run that goes on from {source} must have its "{name}", {getattr(theirs, name)}, and not '
+                f"{getattr(config, name)}."
+            )
+    kept = Checkpoints(source / FORK_FOLDER).load_newest(warn=lambda sentence: console.print(sentence, style="yellow"))
+    if kept is None:
+        raise SkillstackError(
+            f"{source} has kept no state to go on from: none of its novel phases has begun, or it was trained without "
+            "--fork-points."
+        )
+    with RunFolder.create(path, config.to_json()) as folder:
+        return _train(Trainer.from_state(config, unpack(kept[1])["trainer"]), folder, console)
+
+
 def add_stage(
     path: Path, skills: Sequence[str], items: Sequence[str], config: TrainConfig
 ) -> tuple[TrainConfig, Agent]:
@@ -72,23 +104,25 @@ def add_stage(
         config,
         stages=", ".join(vocabulary.skills),
         items=vocabulary.items,
-        encoder="frozen" if agent.shared_encoder else "own",
+        encoder=config.encoder if agent.num_levels == 1 else "frozen" if agent.shared_encoder else "own",
         fusion="gate" if agent.gated else "concatenate",
+        lstm=agent.lstm,
     )
-    agent = replace(agent, world=config.world().description)
+    # A terminal level alone can be seen either way: it has one encoder.
+    agent = replace(agent, world=config.world().description, shared_encoder=config.encoder != "own")
     added = stages[-1].novel
     extended = agent.extended(added.skills, added.items, seed=config.seed, smoothing=config.level.smoothing)
     return config, extended
 
 
 def flat_from(path: Path, config: TrainConfig) -> Agent:
-    """The terminal level of a finished agent, for the flat baseline to start from."""
-    agent = Agent.load(path).truncated(0)
-    first = config.make_stages()[0]
-    if agent.stages[0].tasks != first.tasks or agent.world != config.world().description:
+    """The terminal level of a finished agent, or a flat policy for fewer tasks, for the flat baseline to start from."""
+    agent = replace(Agent.load(path).truncated(0), shared_encoder=config.encoder != "own")
+    stages, world, mine = config.make_stages(), config.world().description, agent.stages[0].tasks
+    if mine not in [stage.base for stage in stages[1:]] or (agent.world, agent.lstm) != (world, config.lstm):
         raise SkillstackError(
-            f"The flat baseline starts from an agent whose first stage is {', '.join(first.tasks.skills)} with these "
-            "items and frames; that one's is another."
+            f"The flat baseline starts from an agent whose first stage is {', '.join(stages[0].tasks.skills)} with "
+            "these items, frames and LSTM, or from a flat policy for its first stages; that one's is another."
         )
     return agent
 
@@ -127,7 +161,7 @@ def _train(trainer: Trainer, folder: RunFolder, console: Console) -> bool:
     finished = True
     trackers = open_trackers(trainer.config, folder.path, trainer.total_episodes)
     with Display(console, trainer) as display, trackers as tracked, _interruptible() as stop:
-        if trainer.turns_taken == 0:
+        if not folder.checkpoints.numbers():
             _save(trainer, folder)  # so that there is something to go on from, whatever happens
         try:
             for metrics in trainer.turns():
@@ -136,6 +170,8 @@ def _train(trainer: Trainer, folder: RunFolder, console: Console) -> bool:
                 if metrics["event"] == "turn":
                     for tracker in tracked:
                         tracker.write(curves(metrics), trainer.total_episodes)
+                if trainer.config.fork_points and metrics.get("novel phase begins"):
+                    _keep_fork_point(trainer, folder)
                 if stop.asked:
                     finished = False
                     break
@@ -160,6 +196,13 @@ def _save(trainer: Trainer, folder: RunFolder) -> None:
         return
     folder.checkpoints.save(number, pack({"trainer": trainer.state(), "metrics": folder.metrics_position()}))
     trainer.learned.save(folder.agent_path)
+
+
+def _keep_fork_point(trainer: Trainer, folder: RunFolder) -> None:
+    """The state in which the novel phase of a stage begins; a resumed run that comes here again has it already."""
+    points = Checkpoints(folder.path / FORK_FOLDER)
+    if trainer.number not in points.numbers():
+        points.save(trainer.number, pack({"trainer": trainer.state()}))
 
 
 class _Stop:

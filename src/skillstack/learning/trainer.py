@@ -58,7 +58,11 @@ class StageTrainer:
         self.terminal = not stage.base
         settings = config.level
         self.curriculum = Curriculum(
-            self.stage, threshold=settings.threshold, window=settings.window, enabled=settings.curriculum
+            self.stage,
+            threshold=settings.threshold,
+            window=settings.window,
+            enabled=settings.curriculum,
+            left_out=config.left_out(),
         )
         self.rng = np.random.default_rng((config.seed, stage.level))
         self.episodes = self.steps = self.phase_began = 0
@@ -111,7 +115,8 @@ class StageTrainer:
         with self.timer("play"):
             episodes = self._runner.play(tasks, seeds.tolist(), self.level, epsilon)
         self.episodes += count
-        self.steps += sum(episode.steps for episode in episodes)
+        steps = sum(episode.steps for episode in episodes)
+        self.steps += steps
         switched = self._record(tasks, episodes)
         if switched:
             self.phase_began = self.episodes
@@ -123,6 +128,7 @@ class StageTrainer:
             "phase": phase,
             "episodes": self.episodes,
             "steps": self.steps,
+            "steps of turn": steps,
             "updates": self.learner.updates,
             "reward": float(np.mean([episode.rewards[-1] for episode in episodes])),
             "success": float(np.mean([episode.success for episode in episodes])),
@@ -278,6 +284,7 @@ def _make_agent(config: TrainConfig, stages: tuple[Stage, ...]) -> Agent:
         stages,
         shared_encoder=config.encoder != "own",
         gated=config.fusion == "gate",
+        lstm=config.lstm,
         seed=config.seed,
         smoothing=config.level.smoothing,
     )

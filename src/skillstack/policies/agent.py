@@ -26,7 +26,7 @@ from skillstack import __version__
 from skillstack.disk import write_folder
 from skillstack.errors import SkillstackError
 from skillstack.instructions import Stage, TaskSet, Vocabulary, add_stage, stages_from_words, stages_to_words
-from skillstack.policies.encoder import Gate, VisualEncoder
+from skillstack.policies.encoder import HIDDEN_SIZE, Gate, VisualEncoder
 from skillstack.policies.flat import FlatPolicy
 from skillstack.policies.grammar import Grammar
 from skillstack.policies.hierarchical import HierarchicalPolicy
@@ -60,6 +60,8 @@ class Agent:
     """One a level; the terminal level has none."""
     gated: bool = False
     """Whether words gate what is seen, or stand beside it, as in the paper."""
+    lstm: int = HIDDEN_SIZE
+    """Hidden units of each level's LSTM."""
 
     @classmethod
     def create(
@@ -69,12 +71,13 @@ class Agent:
         *,
         shared_encoder: bool = False,
         gated: bool = False,
+        lstm: int = HIDDEN_SIZE,
         seed: int = 0,
         smoothing: float = 0.0,
     ) -> Agent:
         """An agent that has learned nothing. A level's weights depend on the seed and the level, not on the others."""
         _check(world, stages)
-        agent = cls(world, (), shared_encoder, [], [], [], gated)
+        agent = cls(world, (), shared_encoder, [], [], [], gated, lstm)
         for stage in stages:
             agent = agent._with(stage, seed, smoothing)
         return agent
@@ -116,7 +119,7 @@ class Agent:
     def _with(self, stage: Stage, seed: int, smoothing: float) -> Agent:
         with _seeded(seed, stage.level):
             gate = Gate(self.world.image_shape) if self.gated else None
-            level = _make_level(stage, len(self.world.actions), gate)
+            level = _make_level(stage, len(self.world.actions), gate, self.lstm)
             needs_encoder = not (self.shared_encoder and self.encoders)
             encoders = [VisualEncoder(self.world.image_shape, gated=self.gated)] if needs_encoder else []
         grammar = Grammar(stage.tasks, stage.base, smoothing) if stage.base else None
@@ -181,10 +184,10 @@ def _check(world: WorldDescription, stages: Sequence[Stage]) -> None:
         base = stage.tasks
 
 
-def _make_level(stage: Stage, num_actions: int, gate: Gate | None) -> Level:
+def _make_level(stage: Stage, num_actions: int, gate: Gate | None, hidden: int) -> Level:
     skills, items = len(stage.tasks.skills), len(stage.tasks.items)
     if not stage.base:
-        return FlatPolicy(num_skills=skills, num_items=items, num_actions=num_actions, gate=gate)
+        return FlatPolicy(num_skills=skills, num_items=items, num_actions=num_actions, gate=gate, hidden=hidden)
     return HierarchicalPolicy(
         num_skills=skills,
         num_items=items,
@@ -192,6 +195,7 @@ def _make_level(stage: Stage, num_actions: int, gate: Gate | None) -> Level:
         num_base_items=len(stage.base.items),
         num_actions=num_actions,
         gate=gate,
+        hidden=hidden,
     )
 
 
@@ -296,6 +300,7 @@ def _manifest(agent: Agent, files: Mapping[str, bytes], *, half: bool) -> dict[s
         "stages": stages_to_words(agent.stages),
         "shared_encoder": agent.shared_encoder,
         "gated": agent.gated,
+        "lstm": agent.lstm,
         "weights": "float16" if half else "float32",
         "files": {name: _sha256(data) for name, data in files.items()},
     }
@@ -376,11 +381,13 @@ class _Reader:
         )
         shape = tuple(self._field(world_fields, "image_shape", "three numbers from 1 to 16384", _is_image_shape))
         tasks = self._field(manifest, "stages", "lists of tasks", _are_stages)
+        # Agents of before had one size and did not say it.
+        lstm = self._field({"lstm": HIDDEN_SIZE, **manifest}, "lstm", "a number from 1 to 16384", _is_size)
         try:
             world = WorldDescription(name, Vocabulary(skills, items), actions, shape)
             with torch.device("meta"):
                 stages = stages_from_words(tasks)
-                return Agent.create(world, stages, shared_encoder=shared_encoder, gated=gated)
+                return Agent.create(world, stages, shared_encoder=shared_encoder, gated=gated, lstm=lstm)
         except SkillstackError as error:
             raise self._damaged(MANIFEST, f"describes what cannot be ({_first_sentence(error)})") from error
 
@@ -467,9 +474,11 @@ def _are_stages(value: object) -> bool:
 
 
 def _is_image_shape(value: object) -> bool:
-    return (
-        isinstance(value, list) and len(value) == 3 and all(type(side) is int and 1 <= side <= 16384 for side in value)
-    )
+    return isinstance(value, list) and len(value) == 3 and all(_is_size(side) for side in value)
+
+
+def _is_size(value: object) -> bool:
+    return type(value) is int and 1 <= value <= 16384
 
 
 def _first_sentence(error: Exception) -> str:

@@ -102,8 +102,8 @@ class LstmState(NamedTuple):
     cell: Tensor  # (n, 256)
 
     @staticmethod
-    def zeros(n: int) -> LstmState:
-        return LstmState(torch.zeros(n, HIDDEN_SIZE), torch.zeros(n, HIDDEN_SIZE))
+    def zeros(n: int, size: int = HIDDEN_SIZE) -> LstmState:
+        return LstmState(torch.zeros(n, size), torch.zeros(n, size))
 
 
 class RecurrentTrunk(nn.Module):
@@ -112,11 +112,11 @@ class RecurrentTrunk(nn.Module):
     It takes features and not frames, so that levels which share a visual encoder also share its work.
     """
 
-    def __init__(self, num_skills: int, num_items: int, gate: Gate | None = None) -> None:
+    def __init__(self, num_skills: int, num_items: int, gate: Gate | None = None, hidden: int = HIDDEN_SIZE) -> None:
         super().__init__()
         self.instruction = InstructionEncoder(num_skills, num_items)
         self.gate = gate
-        self.lstm = nn.LSTM(FUSED_SIZE, HIDDEN_SIZE)
+        self.lstm = nn.LSTM(FUSED_SIZE, hidden)
         for name, parameter in self.lstm.named_parameters():
             if name.startswith("bias"):
                 nn.init.zeros_(parameter)
@@ -143,7 +143,8 @@ class RecurrentTrunk(nn.Module):
             return cast(Tensor, self.lstm(fused)[0])  # (t, n, 256)
         fused = self._fuse(features, words[there.nonzero()[:, 1]])  # (m, 384)
         packed: Tensor = self.lstm(PackedSequence(fused, there.sum(1)))[0].data  # (m, 256)
-        return packed.new_zeros(*there.shape, HIDDEN_SIZE).masked_scatter(there.unsqueeze(-1), packed)  # (t, n, 256)
+        unrolled = packed.new_zeros(*there.shape, packed.shape[-1])  # (t, n, 256)
+        return unrolled.masked_scatter(there.unsqueeze(-1), packed)
 
     @torch.no_grad()
     def inherit(self, below: RecurrentTrunk) -> None:
@@ -167,14 +168,14 @@ def _from_maps(size: int) -> nn.Linear:
     return _start(nn.Linear(size, VISUAL_SIZE), 2**0.5)
 
 
-def policy_head(choices: int) -> nn.Linear:
+def policy_head(choices: int, hidden: int = HIDDEN_SIZE) -> nn.Linear:
     """Logits of some choices, near uniform at first, so that nothing is preferred before it is learned."""
-    return _start(nn.Linear(HIDDEN_SIZE, choices), 0.01)
+    return _start(nn.Linear(hidden, choices), 0.01)
 
 
-def value_head(values: int = 1) -> nn.Linear:
+def value_head(values: int = 1, hidden: int = HIDDEN_SIZE) -> nn.Linear:
     """Values, small at first."""
-    return _start(nn.Linear(HIDDEN_SIZE, values), 0.1)
+    return _start(nn.Linear(hidden, values), 0.1)
 
 
 Layer = TypeVar("Layer", nn.Linear, nn.Conv2d)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from skillstack.policies.encoder import Gate, LstmState, RecurrentTrunk, policy_head, value_head
+from skillstack.policies.encoder import HIDDEN_SIZE, Gate, LstmState, RecurrentTrunk, policy_head, value_head
 
 
 class FlatOutput(NamedTuple):
@@ -22,11 +22,19 @@ class FlatOutput(NamedTuple):
 class FlatPolicy(nn.Module):
     """pi_0(a | s, g) and V(s, g), each one linear layer on the trunk (appendix B)."""
 
-    def __init__(self, *, num_skills: int, num_items: int, num_actions: int, gate: Gate | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        num_skills: int,
+        num_items: int,
+        num_actions: int,
+        gate: Gate | None = None,
+        hidden: int = HIDDEN_SIZE,
+    ) -> None:
         super().__init__()
-        self.trunk = RecurrentTrunk(num_skills, num_items, gate)
-        self.action_head = policy_head(num_actions)
-        self.value_head = value_head()
+        self.trunk = RecurrentTrunk(num_skills, num_items, gate, hidden)
+        self.action_head = policy_head(num_actions, hidden)
+        self.value_head = value_head(hidden=hidden)
 
     def step(self, features: Tensor, tasks: Tensor, state: LstmState) -> tuple[FlatOutput, LstmState]:
         """One decision of n runs: features (n, 256), tasks (n, 2). A new run's state is `LstmState.zeros`."""

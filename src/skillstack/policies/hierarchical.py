@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from skillstack.policies.encoder import Gate, LstmState, RecurrentTrunk, policy_head, value_head
+from skillstack.policies.encoder import HIDDEN_SIZE, Gate, LstmState, RecurrentTrunk, policy_head, value_head
 
 
 class HierarchicalOutput(NamedTuple):
@@ -45,15 +45,16 @@ class HierarchicalPolicy(nn.Module):
         num_base_items: int,
         num_actions: int,
         gate: Gate | None = None,
+        hidden: int = HIDDEN_SIZE,
     ) -> None:
         super().__init__()
-        self.trunk = RecurrentTrunk(num_skills, num_items, gate)
-        self.switch_head = policy_head(2)
-        self.skill_head = policy_head(num_base_skills)
-        self.item_head = policy_head(num_base_items)
-        self.action_head = policy_head(num_actions)
-        self.value_head = value_head()
-        self.switch_value_head = value_head(2)
+        self.trunk = RecurrentTrunk(num_skills, num_items, gate, hidden)
+        self.switch_head = policy_head(2, hidden)
+        self.skill_head = policy_head(num_base_skills, hidden)
+        self.item_head = policy_head(num_base_items, hidden)
+        self.action_head = policy_head(num_actions, hidden)
+        self.value_head = value_head(hidden=hidden)
+        self.switch_value_head = value_head(2, hidden)
 
     def step(self, features: Tensor, tasks: Tensor, state: LstmState) -> tuple[HierarchicalOutput, LstmState]:
         """One decision of n runs: features (n, 256), tasks (n, 2). A new run's state is `LstmState.zeros`."""

@@ -65,7 +65,7 @@ class AgentPlayer:
         self.grammars = agent.grammars
 
     def set_up(self, num_slots: int) -> None:
-        self._memory = [LstmState.zeros(num_slots) for _ in self.agent.levels]  # hidden and cell, each (slots, 256)
+        self._memory = [LstmState.zeros(num_slots, self.agent.lstm) for _ in self.agent.levels]  # (slots, 256)
         self._place = np.zeros(num_slots, dtype=np.int64)  # where a slot is in what was looked at last
         self._features: torch.Tensor | None = None
         self._frames: Frames | None = None

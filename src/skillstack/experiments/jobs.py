@@ -1,0 +1,267 @@
+"""What is trained and measured, each thing once however many experiments need it.
+
+A job's name is its place under the folder of runs. It is finished when its last file is there, and a job that was
+interrupted goes on from what it left.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from rich.console import Console
+
+from skillstack import __version__
+from skillstack.disk import make_folder, remove_folder, write_file
+from skillstack.errors import SkillstackError
+from skillstack.learning.checkpoint import Checkpoints
+from skillstack.learning.config import TrainConfig
+from skillstack.learning.run_folder import AGENT_FOLDER, CHECKPOINTS_FOLDER, CONFIG_FILE, read_config, read_metrics
+from skillstack.worlds.rooms import RoomsConfig
+from skillstack.worlds.world import Limits
+
+FINISHED_FILE = "finished.json"
+"""In the folder of a run that came to its end: what it took."""
+
+SECONDS_PER_EPISODE = {"terminal": 0.06, "frozen": 0.1, "own": 0.4, "game": 0.02}
+"""Seen on one busy core; only for estimates before anything was measured."""
+
+
+class Job(Protocol):
+    """Something that takes long, and is done once."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The jobs that must be finished before."""
+        ...
+
+    @property
+    def expected_seconds(self) -> float: ...
+
+    def finished(self, runs: Path) -> bool: ...
+
+    def share_done(self, runs: Path) -> float:
+        """How much of it is done, from 0 to 1."""
+        ...
+
+    def check(self, runs: Path) -> None:
+        """Refuse to go on with what was begun with other settings."""
+        ...
+
+    def run(self, runs: Path, console: Console) -> bool:
+        """Do it, or go on with it; returns whether it came to its end."""
+        ...
+
+
+@dataclass(frozen=True)
+class Start:
+    """What training starts from."""
+
+    job: str
+    how: Literal["add", "flat", "fork"]
+    """A new level on its agent; its agent's flat policy; or its state when its novel phase began."""
+    skill: str = ""
+    """What the new level brings."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """One run of Algorithm 2, for one stage, or for pi_0."""
+
+    name: str
+    config: TrainConfig
+    start: Start | None = None
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (self.start.job,) if self.start else ()
+
+    @property
+    def most_episodes(self) -> int:
+        stages = len(self.config.make_stages()) - 1 if self.start is None else 1
+        first = self.config.terminal.episodes if self.start is None else 0
+        return first + stages * self.config.level.episodes
+
+    @property
+    def expected_seconds(self) -> float:
+        above = 0 if self.start is None and "," not in self.config.stages else 1
+        kind = "terminal" if not above else "own" if self.config.encoder == "own" else "frozen"
+        return self.most_episodes * SECONDS_PER_EPISODE[kind]
+
+    def finished(self, runs: Path) -> bool:
+        return (runs / self.name / FINISHED_FILE).exists()
+
+    def share_done(self, runs: Path) -> float:
+        if self.finished(runs):
+            return 1.0
+        if not self._begun(runs):
+            return 0.0
+        turns = [line for line in read_metrics(runs / self.name) if line["event"] == "turn"]
+        return min(len(turns) * self.config.games / self.most_episodes, 1.0)
+
+    def check(self, runs: Path) -> None:
+        folder = runs / self.name
+        if (folder / CONFIG_FILE).exists() and TrainConfig.from_json(read_config(folder)) != self.config:
+            raise SkillstackError(
+                f"{folder} was begun with other settings; move it away, or choose another folder with --runs."
+            )
+
+    def _begun(self, runs: Path) -> bool:
+        """Whether there is something to go on from."""
+        return bool(Checkpoints(runs / self.name / CHECKPOINTS_FOLDER).numbers())
+
+    def run(self, runs: Path, console: Console) -> bool:
+        from skillstack.learning import run
+
+        folder = runs / self.name
+        if self._begun(runs):
+            ended = run.resume(folder, console)
+        else:
+            if (folder / CONFIG_FILE).exists():  # killed before its first checkpoint
+                remove_folder(folder)
+            ended = self._begin(runs, folder, console)
+        if ended:
+            self._finish(runs)
+        return ended
+
+    def _begin(self, runs: Path, folder: Path, console: Console) -> bool:
+        from skillstack.learning import run
+
+        make_folder(folder.parent)
+        if self.start is None:
+            return run.begin(self.config, folder, console)
+        source = runs / self.start.job
+        if self.start.how == "fork":
+            return run.fork(source, self.config, folder, console)
+        if self.start.how == "flat":
+            return run.begin(self.config, folder, console, run.flat_from(source / AGENT_FOLDER, self.config))
+        config, agent = run.add_stage(source / AGENT_FOLDER, [self.start.skill], (), self.config)
+        assert config == self.config, "a job's settings are whole, so that a run can be compared with them"
+        return run.begin(config, folder, console, agent)
+
+    def _finish(self, runs: Path) -> None:
+        """Note what it took, and drop the checkpoints: agent and metrics stay, and they are hundreds of megabytes."""
+        folder = runs / self.name
+        data = {
+            **cost_of(read_metrics(folder), self.config.games),
+            "settings": self.config.to_json(),
+            "skillstack": __version__,
+        }
+        write_file(folder / FINISHED_FILE, (json.dumps(data, indent=1) + "\n").encode())
+        remove_folder(folder / CHECKPOINTS_FOLDER)
+
+
+def cost_of(metrics: Sequence[dict[str, Any]], games: int) -> dict[str, float]:
+    """What a run took by itself: episodes, primitive steps, and seconds of one thread."""
+    turns = [line for line in metrics if line["event"] == "turn"]
+    return {
+        "episodes": len(turns) * games,
+        "steps": sum(line["steps of turn"] for line in turns),
+        "seconds": sum(line["seconds"] for line in turns),
+    }
+
+
+@dataclass(frozen=True)
+class Test:
+    """One measurement of an agent."""
+
+    label: str
+    room: RoomsConfig
+    limits: Limits
+    games: int
+    """Of each skill."""
+    level: int | None = None
+    """That is given the tasks; the top one by default."""
+    skills: tuple[str, ...] = ()
+    """All that the level knows by default."""
+
+    def to_json(self) -> dict[str, Any]:
+        data: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return data
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """Some tests of one agent, into one JSON file."""
+
+    name: str
+    agent: str
+    """The job that trained it."""
+    tests: tuple[Test, ...] = field(default=())
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (self.agent,)
+
+    @property
+    def expected_seconds(self) -> float:
+        return sum(4 * test.games for test in self.tests) * SECONDS_PER_EPISODE["game"]
+
+    def file(self, runs: Path) -> Path:
+        return runs / f"{self.name}.json"
+
+    def finished(self, runs: Path) -> bool:
+        return self.file(runs).exists() and self.read(runs)["tests"] == [test.to_json() for test in self.tests]
+
+    def share_done(self, runs: Path) -> float:
+        return float(self.finished(runs))
+
+    def check(self, runs: Path) -> None:
+        """What was measured otherwise is measured again: that takes minutes."""
+
+    def read(self, runs: Path) -> dict[str, Any]:
+        data: dict[str, Any] = json.loads(self.file(runs).read_bytes())
+        return data
+
+    def run(self, runs: Path, console: Console) -> bool:
+        evaluations = list(self._evaluations(runs))
+        data = {"agent": self.agent, "tests": [test.to_json() for test in self.tests], "evaluations": evaluations}
+        make_folder(self.file(runs).parent)
+        write_file(self.file(runs), (json.dumps(data, indent=1) + "\n").encode())
+        console.print(f"Measured {self.name}.", highlight=False)
+        return True
+
+    def _evaluations(self, runs: Path) -> Iterator[dict[str, Any]]:
+        import torch
+
+        from skillstack.evaluation import evaluate
+        from skillstack.rollout.casting import find_candidate
+        from skillstack.rollout.runner import RunnerConfig
+
+        torch.set_num_threads(1)
+        candidate = find_candidate(str(runs / self.agent / AGENT_FOLDER))
+        for test in self.tests:
+            world, player = candidate.play_in(test.room, min(64, test.games))
+            yield evaluate(
+                world, player, RunnerConfig(test.limits), test.games, level=test.level, skills=test.skills,
+                agent=self.agent,
+            ).to_json()  # fmt: skip
+
+
+def room_of(config: TrainConfig, **changes: Any) -> RoomsConfig:
+    """The world that a run was trained in, or one a little different."""
+    return replace(config.world(), **changes)
+
+
+def in_order(jobs: Sequence[Job]) -> list[Job]:
+    """Each job once, after those that it needs, else as they came."""
+    known: dict[str, Job] = {}
+    for job in jobs:
+        if known.setdefault(job.name, job) != job:
+            raise AssertionError(f"two jobs are named {job.name}")
+    ordered: dict[str, Job] = {}
+
+    def put(job: Job) -> None:
+        for need in job.needs:
+            put(known[need])
+        ordered.setdefault(job.name, job)
+
+    for job in known.values():
+        put(job)
+    return list(ordered.values())

@@ -1,0 +1,121 @@
+"""docs/results.md, from the JSON under results/ alone: claims beside the paper's, and what is missing is said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from skillstack.experiments.data import read_result
+from skillstack.experiments.plans import IN_FRONT, TWICE
+
+HEAD = """# The paper, reproduced
+
+Each section is made by `skillstack reproduce NAME`, and this page by all of them, from the data in `results/` alone. A
+number is a mean over seeds (and colours, where there are colours) with its 95 % bootstrap interval; for four or more
+seeds a measure of a learning curve is an interquartile mean. Success has the interquartile mean over seeds and colours
+beside it (IQM). "agrees" compares intervals: "not clear" means that they overlap. A method that learned its stage
+before its last episode counts from there on as it ended. Rewards are put into [0, 1] as in the paper: the least that a
+method can get, -0.5 for a hierarchy and 0 for a flat policy, is 0.
+"""
+
+EVENING = """## With one evening
+
+    skillstack reproduce figure-get --seeds 1 --out evening
+
+trains pi_0 and then pi_1 by five methods with the shared frozen encoder, and writes its own page into `evening/`. The
+same command goes on where it was stopped. `skillstack reproduce all` does everything with three seeds, and
+`--encoder own` gives each level an encoder of its own, as the paper has it.
+"""
+
+KINDS = {
+    IN_FRONT: "Already in front of the target at the start: no call",
+    TWICE: 'Two calls of "find" in a row: the first did not get there',
+}
+
+
+def write_page(names: Mapping[str, tuple[str, str]], results: Path) -> str:
+    """The page's text. `names` has the title and a sentence of every experiment, those without data too."""
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+    for path in sorted(results.glob("*.json")):
+        name = next((name for name in names if path.stem.startswith(f"{name}-")), None)
+        if name is not None:
+            found[name].append(read_result(path))
+    everything = [data for part in found.values() for data in part]
+    parts = [HEAD, _cost(everything), EVENING]
+    for name, (title, about) in names.items():
+        parts.append(f"## {title}\n\n`skillstack reproduce {name}`. {about}\n")
+        parts += [_section(data) for data in found[name]] or ["**Missing:** this has not been run yet.\n"]
+    return "\n".join(parts)
+
+
+def _cost(results: Iterable[dict[str, Any]]) -> str:
+    """The whole cost; runs that several experiments share count once."""
+    runs = {run["job"]: run for data in results for run in data["runs"]}
+    if not runs:
+        return "**Whole cost so far: none; nothing has been run yet.**\n"
+    hours = sum(run["seconds"] for run in runs.values()) / 3600
+    steps = sum(run["steps"] for run in runs.values())
+    toy = any(data["scale"] == "toy" for data in results)
+    warning = " **At toy size, where nothing is learned: these numbers mean nothing.**" if toy else ""
+    return (
+        f"**Whole cost so far: {hours:.2f} core hours** of training in {len(runs)} runs, {steps:,} primitive steps, "
+        f"each run on one thread.{warning}\n"
+    )
+
+
+def _section(data: dict[str, Any]) -> str:
+    seeds = "1 seed" if data["seeds"] == 1 else f"{data['seeds']} seeds"
+    lines = [f"### {_variant(data['variant'])}, {seeds}\n", *_missing(data["missing"]), _table(data["claims"])]
+    if not data["plans"]:
+        pictures = [name for name in data["figures"] if name.endswith(".svg")]
+        lines += [f"![{data['experiment']}, {data['variant']}]({name})\n" for name in pictures]
+    for plan in data["plans"]:
+        lines.append(f"{KINDS.get(plan['kind'], plan['kind'].capitalize())}: {plan['sentence']}\n")
+        lines.append(f"![{plan['line']}]({plan['figure']})\n")
+    lines += [f"{name.capitalize()}: {value:,.0f}.\n" for name, value in data["notes"].items() if not data["plans"]]
+    lines.append(_took(data))
+    return "\n".join(lines)
+
+
+def _variant(variant: str) -> str:
+    preset, _, encoder = variant.rpartition("-")
+    words = {"frozen": "pi_0's encoder frozen and shared", "own": "an encoder of its own for each level"}
+    return f"Preset {preset}, {words.get(encoder, encoder)}"
+
+
+def _missing(missing: Mapping[str, str]) -> Iterable[str]:
+    if missing:
+        yield f"**Missing:** {len(missing)} of its jobs were not finished.\n"
+        for name, why in missing.items():
+            yield f"- `{name}`: {why}"
+        yield ""
+
+
+def _table(claims: Sequence[dict[str, Any]]) -> str:
+    lines = ["| the paper says | its figure | ours | agrees |", "|---|---|---|---|"]
+    for claim in claims:
+        ours = [_number(name, value, claim["unit"], claim["middle"].get(name)) for name, value in claim["ours"].items()]
+        lines.append(f"| {claim['claim']} | {claim['paper']} | {'; '.join(ours) or '-'} | {claim['agrees']} |")
+    return "\n".join(lines) + "\n"
+
+
+def _number(name: str, value: dict[str, Any] | None, unit: str, middle: dict[str, Any] | None) -> str:
+    label = f"{name} " if name else ""
+    if value is None:
+        return f"{label}missing"
+    form = ",.0f" if unit == "episodes" else ".3f"
+    text = f"{label}{value['value']:{form}} [{value['low']:{form}}, {value['high']:{form}}]"
+    return text + (f", IQM {middle['value']:{form}}" if middle else "")
+
+
+def _took(data: dict[str, Any]) -> str:
+    runs = data["runs"]
+    if not runs:
+        return "No run of it is finished.\n"
+    minutes = [run["seconds"] / 60 for run in runs]
+    episodes, steps = (sum(run[part] for run in runs) for part in ("episodes", "steps"))
+    return (
+        f"{len(runs)} runs took {episodes:,} episodes, {steps:,} primitive steps and {sum(minutes):,.1f} minutes of "
+        f"one core, the longest {max(minutes):,.1f} minutes.\n"
+    )

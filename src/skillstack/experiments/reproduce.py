@@ -1,0 +1,168 @@
+"""`skillstack reproduce`: run what is missing, collect, draw, and write the page."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from skillstack.disk import make_folder, write_file
+from skillstack.errors import SkillstackError
+from skillstack.experiments.catalogue import EXPERIMENTS, Experiment, Parts, choose
+from skillstack.experiments.collecting import curve_of, run_of, scores_of
+from skillstack.experiments.data import Data, check_replaceable, write_data
+from skillstack.experiments.figures import check_installed, draw, plan_name
+from skillstack.experiments.jobs import Job, in_order
+from skillstack.experiments.ladder import count_parameters, wide_flat
+from skillstack.experiments.page import write_page
+from skillstack.experiments.schedule import run_jobs
+from skillstack.experiments.settings import Settings
+
+RESULTS_FOLDER, DOCS_FOLDER, PAGE, FIGURES_FOLDER = "results", "docs", "results.md", "results"
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where things go."""
+
+    runs: Path
+    """The folders of the runs."""
+    out: Path
+    """Data go into results/ there, the page and its figures into docs/."""
+
+    @property
+    def results(self) -> Path:
+        return self.out / RESULTS_FOLDER
+
+    @property
+    def docs(self) -> Path:
+        return self.out / DOCS_FOLDER
+
+
+def reproduce(names: Sequence[str], settings: Settings, places: Places, workers: int, console: Console) -> bool:
+    """Run the experiments of these names as far as they are not finished; returns whether nothing failed."""
+    experiments = choose(names)
+    if not experiments:
+        raise SkillstackError(f"Name what to reproduce: {', '.join(EXPERIMENTS)}, or all.")
+    if workers < 0:
+        raise SkillstackError(f"Jobs at once must be at least 1, or 0 for one a core, not {workers}.")
+    check_installed()
+    for experiment in experiments:
+        path = places.results / f"{experiment.name}-{settings.variant}.json"
+        check_replaceable(path, settings.scale, settings.seeds)
+    parts = {experiment.name: _parts(experiment, settings) for experiment in experiments}
+    jobs = in_order([job for seeds in parts.values() for part in seeds for job in part.jobs])
+    failed = run_jobs(jobs, places.runs, workers or os.cpu_count() or 1, console)
+    for experiment in experiments:
+        _write(experiment, parts[experiment.name], settings, places, failed, console)
+    write_results_page(places, console)
+    return not failed
+
+
+def _parts(experiment: Experiment, settings: Settings) -> list[Parts]:
+    return [experiment.parts(settings, seed) for seed in range(settings.seeds)]
+
+
+def _write(
+    experiment: Experiment,
+    parts: Sequence[Parts],
+    settings: Settings,
+    places: Places,
+    failed: dict[str, str],
+    console: Console,
+) -> None:
+    """Data, claims and figures of one experiment."""
+    data = collect(experiment, parts, settings, places.runs, failed)
+    figures = draw(data, places.docs / FIGURES_FOLDER)
+    extra = {
+        "claims": [claim.to_json() for claim in experiment.claims(data)],
+        "figures": [path.relative_to(places.docs).as_posix() for path in figures],
+        "plans": [_described(data, plan) for plan in data.plans],
+    }
+    for path in [*write_data(data, places.results, extra), *figures]:
+        console.print(f"Wrote {path}", highlight=False)
+
+
+def collect(
+    experiment: Experiment, parts: Sequence[Parts], settings: Settings, runs: Path, failed: dict[str, str]
+) -> Data:
+    """The data of all seeds; what was not finished is left out, and named."""
+    missing = {job.name: failed.get(job.name, "It has not been run.") for job in _jobs(parts) if not job.finished(runs)}
+    plans, notes = _plans(parts, runs, missing)
+    if experiment.name == "flat-capacity":
+        wide = wide_flat(settings, 0).config
+        notes["parameters of the hierarchy"] = float(count_parameters(settings.config(0), flat=False))
+        notes["parameters of the wide flat policy"] = float(count_parameters(wide, flat=True))
+        notes["hidden units of its LSTM"] = float(wide.lstm)
+    return Data(
+        experiment=experiment.name,
+        variant=settings.variant,
+        scale=settings.scale,
+        seeds=settings.seeds,
+        curves=tuple(
+            curve_of(shown.job, runs, shown.panel, shown.method, novel_only=shown.novel_only)
+            for part in parts
+            for shown in part.plotted
+            if shown.job.name not in missing
+        ),
+        scores=tuple(
+            score
+            for seed, part in enumerate(parts)
+            for shown in part.measured
+            if shown.job.name not in missing
+            for score in scores_of(shown.job, runs, shown.method, seed)
+        ),
+        runs=tuple(
+            run_of(job, runs)
+            for job in {job.name: job for part in parts for job in part.training}.values()
+            if job.name not in missing
+        ),
+        plans=plans,
+        missing=missing,
+        notes=notes,
+    )
+
+
+def _jobs(parts: Sequence[Parts]) -> Iterator[Job]:
+    for part in parts:
+        yield from part.jobs
+
+
+def _plans(
+    parts: Sequence[Parts], runs: Path, missing: dict[str, str]
+) -> tuple[tuple[dict[str, Any], ...], dict[str, float]]:
+    """Of each kind the plan of the first seed that has one, and the mean over seeds of how often it occurs."""
+    found: dict[str, dict[str, Any]] = {}
+    notes: dict[str, list[float]] = {}
+    for part in parts:
+        if part.planning is None or part.planning.name in missing:
+            continue
+        data = part.planning.read(runs)
+        for plan in data["plans"]:
+            found.setdefault(plan["kind"], plan)
+        for name, value in data["notes"].items():
+            notes.setdefault(name, []).append(value)
+    return tuple(found.values()), {name: sum(values) / len(values) for name, values in notes.items()}
+
+
+def _described(data: Data, plan: dict[str, Any]) -> dict[str, Any]:
+    """A plan with what the page says of it."""
+    from skillstack.rollout.plan import PlanTree
+    from skillstack.rollout.plan_sentence import plan_sentence
+    from skillstack.rollout.plan_text import plan_line
+
+    tree = PlanTree.from_json(plan["plan"])
+    figure = f"{FIGURES_FOLDER}/{plan_name(data, plan)}.svg"
+    return {**plan, "line": plan_line(tree), "sentence": plan_sentence(tree), "figure": figure}
+
+
+def write_results_page(places: Places, console: Console) -> None:
+    """docs/results.md from all data that are there, whoever made them."""
+    names = {experiment.name: (experiment.title, experiment.about) for experiment in EXPERIMENTS.values()}
+    make_folder(places.docs)
+    write_file(places.docs / PAGE, write_page(names, places.results).encode())
+    console.print(f"Wrote {places.docs / PAGE}", highlight=False)

@@ -1,0 +1,64 @@
+"""What is trained for each experiment, and that what several need is one job."""
+
+from __future__ import annotations
+
+import pytest
+
+from skillstack.experiments.catalogue import EXPERIMENTS
+from skillstack.experiments.jobs import Training, in_order
+from skillstack.experiments.ladder import count_parameters, matching_lstm
+from skillstack.experiments.settings import Encoder, Settings
+from skillstack.learning.run import FORK_FIELDS
+
+
+def jobs(settings: Settings, *names: str) -> dict[str, Training]:
+    parts = [EXPERIMENTS[name].parts(settings, 0) for name in names or EXPERIMENTS]
+    return {
+        job.name: job for job in in_order([job for part in parts for job in part.jobs]) if isinstance(job, Training)
+    }
+
+
+def test_experiments_share_their_runs() -> None:
+    settings = Settings()
+    together = jobs(settings, "figure-get", "figure-curriculum", "table-rooms")
+    alone = [jobs(settings, name) for name in ("figure-get", "figure-curriculum", "table-rooms")]
+    assert len(together) < sum(map(len, alone))
+    assert set(together) == set().union(*alone)
+
+
+def test_both_kinds_of_encoder_stand_on_the_same_pi_0() -> None:
+    frozen, own = (jobs(Settings(encoder=encoder)) for encoder in ("frozen", "own"))
+    assert [name for name in frozen if name in own] == ["paper/pi0-s0"]
+    assert frozen["paper/pi0-s0"] == own["paper/pi0-s0"]
+
+
+@pytest.mark.parametrize("encoder", ["frozen", "own"])
+def test_each_ablation_of_figure_3b_changes_one_thing_after_the_fork(encoder: Encoder) -> None:
+    runs = jobs(Settings(encoder=encoder), "figure-stack")
+    full = runs[f"paper-{encoder}/pi3-full-s0"]
+    assert full.config.fork_points
+    forked = [job for job in runs.values() if job.start and job.start.how == "fork"]
+    assert len(forked) == 3
+    for job in forked:
+        assert job.start is not None
+        assert job.start.job == full.name
+        assert all(getattr(job.config, name) == getattr(full.config, name) for name in FORK_FIELDS)
+        groups = [getattr(job.config, group) != getattr(full.config, group) for group in ("level", "a2c")]
+        assert sum(groups) == 1
+
+
+def test_a_colour_is_left_out_of_get_alone() -> None:
+    for seed, colour in ((0, "red"), (4, "purple"), (6, "red")):
+        part = EXPERIMENTS["unseen-pairs"].parts(Settings(), seed)
+        left = {job.config.leave_out for job in part.training if job.start is not None}
+        assert left == {(f"get {colour}",)}
+
+
+def test_the_wide_flat_policy_has_as_many_parameters_as_the_hierarchy() -> None:
+    config = Settings(scale="toy").config(0)
+    lstm = matching_lstm(config)
+    hierarchy = count_parameters(config, flat=False)
+    from dataclasses import replace
+
+    assert count_parameters(replace(config, lstm=lstm), flat=True) >= hierarchy
+    assert count_parameters(replace(config, lstm=lstm - 1), flat=True) < hierarchy

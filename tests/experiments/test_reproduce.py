@@ -1,0 +1,116 @@
+"""The whole of it from the command line, at toy size: every file appears, and every number of ours is in the data."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillstack.cli import main
+from skillstack.experiments.catalogue import EXPERIMENTS
+from skillstack.experiments.jobs import FINISHED_FILE
+
+VARIANT = "paper-frozen"
+CURVES = ("figure-get", "figure-stack", "figure-curriculum", "no-penalty")
+SUCCESS = ("table-rooms", "distractors", "no-penalty", "stage-orders", "flat-capacity", "unseen-pairs")
+
+
+def reproduce(out: Path, *arguments: str) -> int:
+    toy = ("--scale", "toy", "--seeds", "1", "--jobs", "2", "--runs", str(out / "runs"), "--out", str(out))
+    return main(["reproduce", *arguments, *toy])
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("reproduced")
+    assert reproduce(out, "all") == 0
+    return out
+
+
+def test_every_file_appears(everything: Path) -> None:
+    names = [f"{name}-{VARIANT}.json" for name in EXPERIMENTS]
+    names += [f"{name}-{VARIANT}-curves.csv" for name in CURVES] + [f"{name}-{VARIANT}-success.csv" for name in SUCCESS]
+    assert sorted(path.name for path in (everything / "results").iterdir()) == sorted(names)
+    figures = [f"{name}-{VARIANT}-curves" for name in CURVES] + [f"{name}-{VARIANT}-success" for name in SUCCESS]
+    there = {path.name for path in (everything / "docs" / "results").iterdir()}
+    assert {f"{name}.{kind}" for name in figures for kind in ("svg", "png")} <= there
+    page = (everything / "docs" / "results.md").read_text()
+    for target in re.findall(r"\]\(([^)#]+)\)", page):
+        assert (everything / "docs" / target).exists(), target
+    assert "Missing" not in page
+
+
+def numbers_in(data: Any) -> Iterator[float]:
+    if isinstance(data, dict):
+        for value in data.values():
+            yield from numbers_in(value)
+    elif isinstance(data, list):
+        for value in data:
+            yield from numbers_in(value)
+    elif isinstance(data, int | float) and not isinstance(data, bool):
+        yield float(data)
+
+
+def test_every_number_of_ours_comes_from_the_data(everything: Path) -> None:
+    page = (everything / "docs" / "results.md").read_text()
+    for name, experiment in EXPERIMENTS.items():
+        data = json.loads((everything / "results" / f"{name}-{VARIANT}.json").read_text())
+        known = {form.format(number) for number in numbers_in(data) for form in ("{:.3f}", "{:,.0f}")}
+        section = page.split(f"## {experiment.title}\n")[1].split("\n## ")[0]
+        for row in re.findall(r"^\|(.*)\|$", section, re.MULTILINE)[2:]:
+            ours = row.split(" | ")[2]
+            # Without the methods' names, some of which have digits.
+            for number in re.findall(r"(?<![\w.])-?[\d,]*\d(?:\.\d+)?(?![\w])", ours):
+                assert number in known, (name, number)
+
+
+def test_the_cost_is_that_of_all_runs_each_counted_once(everything: Path) -> None:
+    took = [json.loads(path.read_text()) for path in everything.glob(f"runs/**/{FINISHED_FILE}")]
+    page = (everything / "docs" / "results.md").read_text()
+    assert f"in {len(took)} runs, {sum(run['steps'] for run in took):,} primitive steps" in page
+
+
+def test_what_is_finished_is_not_run_again(everything: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = (everything / "docs" / "results.md").read_text()
+    assert reproduce(everything, "figure-get", "plans") == 0
+    assert "nothing left to do" in capsys.readouterr().out
+    assert (everything / "docs" / "results.md").read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["figure-gat"], 'Did you mean "figure-get"'),
+        (["all", "--seeds", "0"], "at least one seed"),
+        (["all", "--jobs", "-1"], "at least 1"),
+    ],
+)
+def test_bad_input_gets_one_sentence_and_status_two(
+    arguments: list[str], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["reproduce", *arguments, "--runs", str(tmp_path / "runs"), "--out", str(tmp_path)]) == 2
+    assert sentence in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_results_of_another_scale_or_of_more_seeds_stay_as_they_are(
+    everything: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = everything / "results" / f"figure-get-{VARIANT}.json"
+    before = path.read_bytes()
+    assert main(["reproduce", "figure-get", "--runs", str(everything / "full"), "--out", str(everything)]) == 2
+    assert "toy scale" in capsys.readouterr().err
+    assert path.read_bytes() == before
+    assert not (everything / "full").exists()
+
+
+def test_runs_that_were_begun_with_other_settings_are_refused(
+    everything: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["reproduce", "figure-get", "--runs", str(everything / "runs"), "--out", str(tmp_path)]) == 2
+    assert "other settings" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
