@@ -74,8 +74,8 @@ class PPOConfig:
     hindsight_steps: int = 4
     """The last so many steps before a success are imitated: what came before was not on the way to it for sure."""
     decay: float = 0.5
-    """The share of a stage's most episodes over which learning rate and entropy bonus come down in a line to a tenth:
-    policies must get sharp."""
+    """The share of a stage's most episodes over which learning rate and entropy bonus come down in a line to a tenth,
+    in each phase anew: policies must get sharp, and learn the next thing all the same."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class TrainConfig:
     """A Minecraft server to join, HOST:PORT; by default one of our own is started."""
     terminal: TerminalConfig = field(default_factory=TerminalConfig)
     """How pi_0 is learned."""
-    ppo: PPOConfig = field(default_factory=lambda: PPOConfig(epochs=4, entropy=0.03, decay=0.8))
+    ppo: PPOConfig = field(default_factory=lambda: PPOConfig(epochs=4, decay=0.4))
     """PPO of the stages above, where it is used."""
     level: tyro.conf.OmitArgPrefixes[LevelConfig] = field(default_factory=LevelConfig)
     """How the stages above are learned."""

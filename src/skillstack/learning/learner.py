@@ -55,6 +55,9 @@ class LevelLearner:
         self.parameters = [parameter for module in modules for parameter in module.parameters()]
         self.optimizer: torch.optim.Optimizer
 
+    def begin_phase(self) -> None:
+        """The tasks have changed."""
+
     def features(self, seen: Any) -> Tensor:
         """What the level sees: of states, or of frozen features that replay has in their place, (m, features)."""
         return self._encode(seen) if self.train_encoder else torch.from_numpy(seen).float()
@@ -211,8 +214,12 @@ class PPOLearner(LevelLearner):
         self._episodes += len(episodes)
         return terms.numbers() if terms else {}
 
+    def begin_phase(self) -> None:
+        self._episodes = 0
+
     @property
     def _strength(self) -> float:
+        """What is left of the learning rate and of the entropy bonus in this phase."""
         return max(1.0 - 0.9 * self._episodes / (self.config.decay * self._most_episodes), 0.1)
 
     def update(self, played: Sequence[tuple[Episode, Any]], rng: np.random.Generator) -> Terms:

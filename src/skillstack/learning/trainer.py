@@ -120,6 +120,7 @@ class StageTrainer:
         switched = self._record(tasks, episodes)
         if switched:
             self.phase_began = self.episodes
+            self.learner.begin_phase()
         with self.timer("learn"):
             statistics = self.learner.learn(episodes, self.rng)
         return {
