@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ PAPER = {
     "small": {"find": 0.995, "get": 0.970, "put": 1.00, "stack": 0.955},
     "big": {"find": 0.723, "get": 0.648, "put": 1.00, "stack": 0.613},
 }
+MARK = "<!-- the shipped agent, by pretrained/ship.py -->\n"
 CURVE = ("level", "phase", "episodes", "steps", "seconds")
 
 
@@ -46,6 +46,9 @@ def main() -> None:
     evaluations = [_evaluate(big) for big in (False, True)]
     (HERE / "evaluation.json").write_text(dump_json(evaluations))
     (HERE / "README.md").write_text(_page(runs, curve, evaluations))
+    front = HERE.parent / "README.md"
+    before, _, rest = front.read_text().partition(MARK)
+    front.write_text(before + MARK + _summary(evaluations) + MARK + rest.partition(MARK)[2])
 
 
 def _curve(run: Path) -> list[dict[str, Any]]:
@@ -68,15 +71,24 @@ def _evaluate(big: bool) -> Evaluation:
     return evaluate(world, player, RunnerConfig(), GAMES, seed=1, agent="shipped")
 
 
+def _summary(evaluations: list[Evaluation]) -> str:
+    """The table of the project's front page."""
+    lines = [f"| success, {GAMES:,} games each | find | get | put | stack |", "|---|---|---|---|---|"]
+    for result in evaluations:
+        room = result.room or "small"
+        ours = " | ".join(f"**{figures.success:.3f}**" for figures in result.skills)
+        paper = " | ".join(f"{PAPER[room][figures.skill]:.3f}" for figures in result.skills)
+        lines += [f"| {room} room, shipped agent | {ours} |", f"| {room} room, the paper | {paper} |"]
+    return "\n".join(lines) + "\n"
+
+
 def _page(runs: list[Path], curve: list[dict[str, Any]], evaluations: list[Evaluation]) -> str:
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
     ends = {row["level"]: row for row in curve}
     lines = [
         "# The shipped agent",
         "",
-        f"Made by these commands at commit {commit},",
-        "and then `python pretrained/ship.py` of the runs, which writes all of this folder. `config.json` has every",
-        "setting of each run, `metrics.csv` how it learned.",
+        "Made by these commands, each at the commit named, and then by `python pretrained/ship.py` of the runs, which",
+        "writes all of this folder. `config.json` has every setting of each run, `metrics.csv` how it learned.",
         "",
         *[f"    {(run / COMMAND_FILE).read_text().strip()}" for run in runs],
         "",
