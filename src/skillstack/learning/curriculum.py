@@ -29,7 +29,7 @@ class Curriculum:
 
         Tasks that are left out are never drawn: the stage knows their names, and learns nothing of them.
         """
-        self.threshold, self.window = threshold, window
+        self.stage, self.threshold, self.window = stage, threshold, window
         self._base = [task for task in stage.base if task not in left_out]
         self._tasks = [task for task in stage.tasks if task not in left_out]
         self.phase = BASE if enabled and stage.base else NOVEL
