@@ -75,7 +75,7 @@ def in_browser(agent: str) -> tuple[float, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--agent", default="untrained")
+    parser.add_argument("--agent", default="shipped")
     args = parser.parse_args()
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
