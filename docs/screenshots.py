@@ -84,7 +84,7 @@ def take_all(page: Page, name: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parent / "images")
-    parser.add_argument("--agent", default="oracle")
+    parser.add_argument("--agent", default="shipped")
     parser.add_argument("--runs", type=Path, default=Path("runs"))
     parser.add_argument("--world", choices=get_args(WorldName), default="rooms")
     parser.add_argument("--all", action="store_true", help="every tab, in both modes and at both sizes")
