@@ -65,17 +65,17 @@ def forks(settings: Settings, seed: int, full: Training) -> dict[str, Training]:
 def flat_ladder(settings: Settings, seed: int, levels: int) -> list[Training]:
     """Flat policies for the tasks of the first stages, each fine-tuned from the one before; pi_0 first."""
     jobs = [terminal(settings, seed)]
-    for level in range(1, levels + 1):
+    for stage in range(1, levels + 1):
         # Stage 3 has its novel phase alone, as in figure 3b: its base phase might never end.
-        phases = {"level": {"curriculum": False}} if level == len(SKILLS) - 1 else {}
-        jobs.append(flat_on(settings, seed, level, "flat", jobs[-1], **phases))
+        phases = {"level": {"curriculum": False}} if stage == len(SKILLS) - 1 else {}
+        jobs.append(flat_on(settings, seed, stage, "flat", jobs[-1], **phases))
     return jobs
 
 
-def flat_on(settings: Settings, seed: int, level: int, label: str, below: Training, **changes: Any) -> Training:
+def flat_on(settings: Settings, seed: int, stage: int, label: str, below: Training, **changes: Any) -> Training:
     """A flat policy for the tasks of a stage, from the one for fewer tasks, with something changed."""
-    config = settings.config(seed, stages=", ".join(SKILLS[: level + 1]), flat=True)
-    return Training(f"{settings.variant}/{label}{level}-s{seed}", changed(config, **changes), Start(below.name, "flat"))
+    config = settings.config(seed, stages=", ".join(SKILLS[: stage + 1]), flat=True)
+    return Training(f"{settings.variant}/{label}{stage}-s{seed}", changed(config, **changes), Start(below.name, "flat"))
 
 
 def wide_flat(settings: Settings, seed: int) -> Training:
