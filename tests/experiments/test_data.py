@@ -63,6 +63,12 @@ def test_claims_fail_where_another_method_is_better() -> None:
     assert verdicts == [claims.YES, claims.NO, claims.YES, claims.NO, "-"]
 
 
+def test_one_seed_decides_nothing() -> None:
+    data = figure_get_data()
+    alone = replace(data, curves=tuple(entry for entry in data.curves if entry.seed == 0))
+    assert {claim.verdict for claim in claims.figure_get(alone)} == {claims.ONE_SEED, "-"}
+
+
 def test_a_method_that_was_not_run_leaves_a_claim_open() -> None:
     data = figure_get_data()
     without = replace(data, curves=tuple(entry for entry in data.curves if entry.method != FLAT))

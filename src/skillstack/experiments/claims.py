@@ -13,6 +13,7 @@ from skillstack.experiments.statistics import Estimate, estimate, is_more
 from skillstack.instructions import SKILLS
 
 YES, NO, UNCLEAR, HIGHER, LOWER, NOTHING = "yes", "no", "not clear", "no: higher", "no: lower", "not measured yet"
+ONE_SEED = "one seed decides nothing"
 TOLERANCE = 0.02
 """A figure of the paper agrees if it is no further than this from our interval."""
 
@@ -43,13 +44,21 @@ class Claim:
     """What our numbers are: "share" or "episodes"."""
     middle: dict[str, Estimate | None] = field(default_factory=dict)
     """Interquartile means over seeds and tasks, beside the means in `ours`."""
+    by_example: bool = False
+    """Whether one example decides it; all else needs more than one seed."""
+
+    @property
+    def verdict(self) -> str:
+        """Whether it agrees; an interval of one seed has no width, and decides nothing."""
+        alone = any(value is not None and value.seeds < 2 for value in self.ours.values())
+        return ONE_SEED if alone and not self.by_example and self.agrees not in ("-", NOTHING) else self.agrees
 
     def to_json(self) -> dict[str, Any]:
         return {
             "claim": self.text,
             "paper": self.paper,
             "ours": _plain(self.ours),
-            "agrees": self.agrees,
+            "agrees": self.verdict,
             "unit": self.unit,
             "middle": _plain(self.middle),
         }
@@ -212,12 +221,14 @@ def plans(data: Data) -> list[Claim]:
             "one example",
             {"of games that begin in front": _note(data, "acted at once")},
             _found(data, "already in front"),
+            by_example=True,
         ),
         Claim(
             'pi_1 calls "find x" twice in a row where the first call did not get there (share of all its games).',
             "one example",
             {"of all games": _note(data, "called twice")},
             _found(data, "found at the second call"),
+            by_example=True,
         ),
     ]
 

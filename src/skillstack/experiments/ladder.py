@@ -65,10 +65,10 @@ def forks(settings: Settings, seed: int, full: Training) -> dict[str, Training]:
 def flat_ladder(settings: Settings, seed: int, levels: int) -> list[Training]:
     """Flat policies for the tasks of the first stages, each fine-tuned from the one before; pi_0 first."""
     jobs = [terminal(settings, seed)]
-    for level in range(1, levels + 1):
+    for stage in range(1, levels + 1):
         # Stage 3 has its novel phase alone, as in figure 3b: its base phase might never end.
-        phases = {"level": {"curriculum": False}} if level == len(SKILLS) - 1 else {}
-        jobs.append(flat_on(settings, seed, level, "flat", jobs[-1], **phases))
+        phases = {"level": {"curriculum": False}} if stage == len(SKILLS) - 1 else {}
+        jobs.append(flat_on(settings, seed, stage, "flat", jobs[-1], **phases))
     return jobs
 
 
