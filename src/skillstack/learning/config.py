@@ -67,6 +67,9 @@ class PPOConfig:
     """PPO's bound on the change of probabilities."""
     entropy: float = 0.01
     """Weight of the entropy bonus."""
+    even: float = 0.0
+    """Weight of the cross entropy from the uniform distribution, which keeps every choice possible: what the entropy
+    bonus pushes up least is what has become least likely, and this pushes it most."""
     value: float = 0.5
     """Weight of the value losses."""
     hindsight: float = 1.0

@@ -22,6 +22,7 @@ from skillstack.learning.losses import (
     imitation_terms,
     masked_mean,
     ppo_terms,
+    unevenness,
 )
 from skillstack.learning.packing import load_optimizer_state, optimizer_state
 from skillstack.learning.replay import Batch, Replay
@@ -242,6 +243,8 @@ class PPOLearner(LevelLearner):
             losses["value"] = config.value * losses["value"]
             bonus = masked_mean(decision_entropy(output), meant.decisions.mask)
             losses["entropy"] = -config.entropy * self._strength * bonus
+            if config.even:
+                losses["evenness"] = config.even * masked_mean(unevenness(output), meant.decisions.mask)
             if other:
                 imitation = imitation_terms(self._output(features, other), other.decisions)
                 losses["imitation"] = config.hindsight * imitation.losses["imitation"]

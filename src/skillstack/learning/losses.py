@@ -226,6 +226,14 @@ def decision_entropy(output: Output) -> Tensor:
     return entropy(output.switch) + call * (entropy(output.skill) + entropy(output.item)) + act * own
 
 
+def unevenness(output: Output) -> Tensor:
+    """How far the choices of each decision are from uniform: the mean of -log pi over all of them, summed over heads."""
+    if isinstance(output, FlatOutput):
+        return -output.action.log_softmax(-1).mean(-1)
+    heads = (output.switch, output.skill, output.item, output.action)
+    return -torch.stack([logits.log_softmax(-1).mean(-1) for logits in heads]).sum(0)
+
+
 def entropy(logits: Tensor) -> Tensor:
     """Of the distribution along the last dimension, in nats."""
     log_probability = logits.log_softmax(-1)

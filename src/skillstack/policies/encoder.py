@@ -11,9 +11,9 @@ from typing import NamedTuple, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import PackedSequence
 
 from skillstack.errors import SkillstackError
+from skillstack.policies.lstm import unroll_packed
 
 CONVOLUTIONS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
 """Filters, kernel size and stride of each convolution."""
@@ -142,7 +142,7 @@ class RecurrentTrunk(nn.Module):
             fused = self._fuse(features, words.expand(len(features), -1, -1))  # (t, n, 384)
             return cast(Tensor, self.lstm(fused)[0])  # (t, n, 256)
         fused = self._fuse(features, words[there.nonzero()[:, 1]])  # (m, 384)
-        packed: Tensor = self.lstm(PackedSequence(fused, there.sum(1)))[0].data  # (m, 256)
+        packed = unroll_packed(self.lstm, fused, there.sum(1).tolist())  # (m, 256)
         unrolled = packed.new_zeros(*there.shape, packed.shape[-1])  # (t, n, 256)
         return unrolled.masked_scatter(there.unsqueeze(-1), packed)
 
