@@ -65,9 +65,9 @@ class PPOConfig:
     """Gradients are clipped to this norm."""
     clip: float = 0.2
     """PPO's bound on the change of probabilities."""
-    entropy: float = 0.01
-    """Weight of the entropy bonus."""
-    even: float = 0.0
+    entropy: float = 0.0
+    """Weight of an entropy bonus."""
+    even: float = 0.01
     """Weight of the cross entropy from the uniform distribution, which keeps every choice possible: what the entropy
     bonus pushes up least is what has become least likely, and this pushes it most."""
     value: float = 0.5
@@ -77,7 +77,7 @@ class PPOConfig:
     hindsight_steps: int = 4
     """The last so many steps before a success are imitated: what came before was not on the way to it for sure."""
     decay: float = 0.5
-    """The share of a stage's most episodes over which learning rate and entropy bonus come down in a line to a tenth,
+    """The share of a stage's most episodes over which learning rate and bonuses come down in a line to a tenth,
     in each phase anew: policies must get sharp, and learn the next thing all the same."""
 
 
@@ -94,7 +94,14 @@ class TerminalConfig:
     target: float = 0.97
     """Stage 0 ends when this share of the last episodes of its tasks was achieved."""
     ppo: PPOConfig = field(default_factory=PPOConfig)
-    """PPO of stage 0."""
+    """PPO of stage 0, until it has learned to see."""
+    seen: float = 0.955
+    """That is when this share of the last episodes was achieved: then the encoder is frozen, and the policy practises
+    with it; 1 for never."""
+    practice: PPOConfig = field(
+        default_factory=lambda: PPOConfig(learning_rate=1e-3, epochs=4, batch=64, hindsight=0.0)
+    )
+    """PPO from there on. Without hindsight: it imitates what is done anyway, until three of eight actions are left."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +180,7 @@ class TrainConfig:
     """A Minecraft server to join, HOST:PORT; by default one of our own is started."""
     terminal: TerminalConfig = field(default_factory=TerminalConfig)
     """How pi_0 is learned."""
-    ppo: PPOConfig = field(default_factory=lambda: PPOConfig(epochs=4, decay=0.4))
+    ppo: PPOConfig = field(default_factory=lambda: PPOConfig(epochs=4, even=0.003, decay=0.4))
     """PPO of the stages above, where it is used."""
     level: tyro.conf.OmitArgPrefixes[LevelConfig] = field(default_factory=LevelConfig)
     """How the stages above are learned."""
@@ -243,7 +250,12 @@ class TrainConfig:
         try:
             groups = {
                 "limits": Limits(**data["limits"]),
-                "terminal": TerminalConfig(**{**data["terminal"], "ppo": PPOConfig(**data["terminal"]["ppo"])}),
+                "terminal": TerminalConfig(
+                    **{
+                        **data["terminal"],
+                        **{name: PPOConfig(**data["terminal"][name]) for name in ("ppo", "practice")},
+                    }
+                ),
                 "ppo": PPOConfig(**data["ppo"]),
                 "level": LevelConfig(**data["level"]),
                 "a2c": A2CConfig(**data["a2c"]),
@@ -257,9 +269,12 @@ class TrainConfig:
 
 PRESETS = {
     "fast": TrainConfig(
+        games=128,
+        image_size=60,
+        terminal=TerminalConfig(target=0.99),
         level=LevelConfig(method="ppo", inherit=True, episodes=20_000, target=0.98, smoothing=1.0),
     ),
     "paper": TrainConfig(),
 }
-"""Named settings. `fast`: PPO with hindsight at every level. `paper`: Algorithm 2 to the letter, where
+"""Named settings. `fast`: PPO with hindsight at every level, and smaller frames. `paper`: Algorithm 2 to the letter, where
 docs/decisions.md does not say otherwise."""

@@ -9,10 +9,11 @@ from typing import Any, Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from skillstack.learning.curriculum import BASE
-from skillstack.learning.trainer import Trainer
+from skillstack.learning.curriculum import BASE, NOVEL
+from skillstack.learning.trainer import PRACTICE, Trainer
 
 SECONDS_BETWEEN_LINES = 30.0
+PHASES = {BASE: "base phase", NOVEL: "all tasks", PRACTICE: "practice"}
 
 
 class Display:
@@ -45,7 +46,7 @@ class Display:
             self._bar.reset(self._task)
             return
         progress = self._trainer.progress()
-        phase = "base phase" if progress.phase == BASE else "all tasks"
+        phase = PHASES[progress.phase]
         policy = "flat policy, stage " if self._trainer.config.flat else "pi_"
         name = f"{policy}{progress.level} of {progress.num_levels - 1}: {progress.stage}, {phase}"
         skills = ", ".join(f"{skill} {share:.3f}" for skill, share in progress.success.items())

@@ -56,9 +56,6 @@ class LevelLearner:
         self.parameters = [parameter for module in modules for parameter in module.parameters()]
         self.optimizer: torch.optim.Optimizer
 
-    def begin_phase(self) -> None:
-        """The tasks have changed."""
-
     def features(self, seen: Any) -> Tensor:
         """What the level sees: of states, or of frozen features that replay has in their place, (m, features)."""
         return self._encode(seen) if self.train_encoder else torch.from_numpy(seen).float()
@@ -118,8 +115,8 @@ class A2CLearner(LevelLearner):
             return None
         return ROTATION[self.updates // self.config.rotation % len(ROTATION)]
 
-    def learn(self, episodes: Sequence[Episode], rng: np.random.Generator) -> dict[str, float]:
-        """Keep the episodes and do the updates that they bring."""
+    def learn(self, episodes: Sequence[Episode], rng: np.random.Generator, phase: int = 0) -> dict[str, float]:
+        """Keep the episodes and do the updates that they bring; nothing here changes in the course of a phase."""
         for episode, features in zip(episodes, self.frozen_features(episodes), strict=True):
             self.replay.add(episode, features)
         terms: Terms | None = None
@@ -197,14 +194,16 @@ class PPOLearner(LevelLearner):
         )
         self.config, self._most_episodes = config, most_episodes
         self.optimizer = torch.optim.Adam(self.parameters, lr=config.learning_rate, eps=1e-5)
-        self.updates = self._episodes = 0
+        self.updates, self._strength = 0, 1.0
         self._tasks = agent.vocabulary.encode(agent.stages[level].tasks)
         # The grammar that guides a hierarchical level's choices is left out of its probabilities, as in the paper:
         # with it, PPO's clipping would keep the level from unlearning what the grammar is too sure of.
         self._behaviour = isinstance(self.policy, FlatPolicy)
 
-    def learn(self, episodes: Sequence[Episode], rng: np.random.Generator) -> dict[str, float]:
+    def learn(self, episodes: Sequence[Episode], rng: np.random.Generator, phase: int = 0) -> dict[str, float]:
+        """Learn from fresh episodes; so many others came before them in this phase."""
         terms: Terms | None = None
+        self._strength = self._left(phase)
         for group in self.optimizer.param_groups:
             group["lr"] = self.config.learning_rate * self._strength
         played = list(zip(episodes, self.frozen_features(episodes), strict=True))
@@ -212,16 +211,11 @@ class PPOLearner(LevelLearner):
             order = rng.permutation(len(played))
             for part in np.array_split(order, max(1, len(played) // self.config.batch)):
                 terms = self.update([played[number] for number in part.tolist()], rng)
-        self._episodes += len(episodes)
         return terms.numbers() if terms else {}
 
-    def begin_phase(self) -> None:
-        self._episodes = 0
-
-    @property
-    def _strength(self) -> float:
-        """What is left of the learning rate and of the entropy bonus in this phase."""
-        return max(1.0 - 0.9 * self._episodes / (self.config.decay * self._most_episodes), 0.1)
+    def _left(self, phase: int) -> float:
+        """What is left of the learning rate and of the entropy bonus after so many episodes of a phase."""
+        return max(1.0 - 0.9 * phase / (self.config.decay * self._most_episodes), 0.1)
 
     def update(self, played: Sequence[tuple[Episode, Any]], rng: np.random.Generator) -> Terms:
         """One step on some of the fresh episodes, each with its frozen features, if there are such."""
@@ -244,7 +238,8 @@ class PPOLearner(LevelLearner):
             bonus = masked_mean(decision_entropy(output), meant.decisions.mask)
             losses["entropy"] = -config.entropy * self._strength * bonus
             if config.even:
-                losses["evenness"] = config.even * masked_mean(unevenness(output), meant.decisions.mask)
+                uneven = masked_mean(unevenness(output), meant.decisions.mask)
+                losses["unevenness"] = config.even * self._strength * uneven
             if other:
                 imitation = imitation_terms(self._output(features, other), other.decisions)
                 losses["imitation"] = config.hindsight * imitation.losses["imitation"]
@@ -257,9 +252,8 @@ class PPOLearner(LevelLearner):
         return self.policy.unroll(features[torch.from_numpy(batch.rows)], batch.tasks, batch.there)
 
     def state(self) -> dict[str, Any]:
-        optimizer = optimizer_state(self.optimizer)
-        return {"optimizer": optimizer, "updates": self.updates, "episodes": self._episodes}
+        return {"optimizer": optimizer_state(self.optimizer), "updates": self.updates}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         load_optimizer_state(self.optimizer, state["optimizer"])
-        self.updates, self._episodes = state["updates"], state["episodes"]
+        self.updates = state["updates"]

@@ -227,7 +227,7 @@ def decision_entropy(output: Output) -> Tensor:
 
 
 def unevenness(output: Output) -> Tensor:
-    """How far the choices of each decision are from uniform: the mean of -log pi over all of them, summed over heads."""
+    """How far each decision is from choosing evenly: the mean of -log pi over all choices of a head, over all heads."""
     if isinstance(output, FlatOutput):
         return -output.action.log_softmax(-1).mean(-1)
     heads = (output.switch, output.skill, output.item, output.action)

@@ -107,6 +107,7 @@ def add_stage(
         encoder=config.encoder if agent.num_levels == 1 else "frozen" if agent.shared_encoder else "own",
         fusion="gate" if agent.gated else "concatenate",
         lstm=agent.lstm,
+        image_size=agent.world.image_shape[0],
     )
     # A terminal level alone can be seen either way: it has one encoder.
     agent = replace(agent, world=config.world().description, shared_encoder=config.encoder != "own")

@@ -31,6 +31,9 @@ from skillstack.worlds.rooms.games import RoomGames
 
 Metrics = dict[str, Any]
 
+PRACTICE = "practice"
+"""The phase of the terminal policy after it has learned to see."""
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -66,17 +69,22 @@ class StageTrainer:
         )
         self.rng = np.random.default_rng((config.seed, stage.level))
         self.episodes = self.steps = self.phase_began = 0
-        self.learner = self._make_learner(world)
+        self.practising = False
+        self._render = world.render
+        self.learner = self._make_learner()
         hindsight = isinstance(self.learner, PPOLearner)
         runner = RunnerConfig(config.limits, grammar=settings.grammar)
         self._runner = Runner(world, AgentPlayer(self.agent), runner, hindsight=hindsight, timer=timer)
 
-    def _make_learner(self, world: RoomGames) -> A2CLearner | PPOLearner:
-        train_encoder = self.terminal or self.config.encoder != "frozen"
-        parts: dict[str, Any] = {"train_encoder": train_encoder, "render": world.render, "timer": self.timer}
-        method = self.config.terminal.method if self.terminal else self.config.level.method
+    def _make_learner(self) -> A2CLearner | PPOLearner:
+        terminal = self.config.terminal
+        train_encoder = not self.practising if self.terminal else self.config.encoder != "frozen"
+        parts: dict[str, Any] = {"train_encoder": train_encoder, "render": self._render, "timer": self.timer}
+        method = terminal.method if self.terminal else self.config.level.method
         if method == "ppo":
-            settings = self.config.terminal.ppo if self.terminal else self.config.ppo
+            settings = self.config.ppo
+            if self.terminal:
+                settings = terminal.practice if self.practising else terminal.ppo
             return PPOLearner(self.agent, self.level, settings, most_episodes=self.most_episodes, **parts)
         return A2CLearner(self.agent, self.level, self.config.a2c, **parts)
 
@@ -99,9 +107,26 @@ class StageTrainer:
 
     @property
     def _learned(self) -> bool:
-        target = self.config.terminal.target if self.terminal else self.config.level.target
+        return self._achieves(self.config.terminal.target if self.terminal else self.config.level.target)
+
+    def _achieves(self, target: float) -> bool:
+        """Whether so large a share of the last episodes was achieved, of each skill."""
         skills = [self.curriculum.success(skill) for skill in self.stage.tasks.skills]
         return self.curriculum.all_windows_full() and all(share is not None and share >= target for share in skills)
+
+    def _practise(self) -> bool:
+        """Let the terminal policy practise with the encoder as it is, if it has learned to see; whether it has just."""
+        settings = self.config.terminal
+        learns_to_see = self.terminal and settings.method == "ppo" and not self.practising
+        if not learns_to_see or not self._achieves(settings.seen):
+            return False
+        self.practising = True
+        self.learner = self._make_learner()
+        return True
+
+    @property
+    def phase(self) -> str:
+        return PRACTICE if self.practising else self.curriculum.phase
 
     def turn(self) -> Metrics:
         """Play a batch of games and learn from it."""
@@ -111,18 +136,17 @@ class StageTrainer:
         count = self.config.games
         tasks = [self.curriculum.draw(self.rng) for _ in range(count)]
         seeds = mix(mix(self.config.seed, self.stage.level), np.arange(self.episodes, self.episodes + count))
-        epsilon, phase = self.epsilon, self.curriculum.phase
+        epsilon, phase = self.epsilon, self.phase
         with self.timer("play"):
             episodes = self._runner.play(tasks, seeds.tolist(), self.level, epsilon)
         self.episodes += count
         steps = sum(episode.steps for episode in episodes)
         self.steps += steps
         switched = self._record(tasks, episodes)
-        if switched:
+        if switched or self._practise():
             self.phase_began = self.episodes
-            self.learner.begin_phase()
         with self.timer("learn"):
-            statistics = self.learner.learn(episodes, self.rng)
+            statistics = self.learner.learn(episodes, self.rng, max(self.episodes - count - self.phase_began, 0))
         return {
             "event": "turn",
             "level": self.stage.level,
@@ -164,6 +188,7 @@ class StageTrainer:
             "episodes": self.episodes,
             "steps": self.steps,
             "phase_began": self.phase_began,
+            "practising": self.practising,
             "rng": self.rng.bit_generator.state,
             "curriculum": self.curriculum.state(),
             "learner": self.learner.state(),
@@ -173,6 +198,9 @@ class StageTrainer:
         self.episodes, self.steps, self.phase_began = state["episodes"], state["steps"], state["phase_began"]
         self.rng.bit_generator.state = state["rng"]
         self.curriculum.load_state(state["curriculum"])
+        if state["practising"]:
+            self.practising = True
+            self.learner = self._make_learner()
         self.learner.load_state(state["learner"])
 
 
@@ -246,7 +274,7 @@ class Trainer:
             level=self.number,
             num_levels=len(self.stages),
             stage=", ".join(stage.stage.novel.skills),
-            phase=stage.curriculum.phase,
+            phase=stage.phase,
             episodes=stage.episodes,
             most_episodes=stage.most_episodes,
             success=stage.windows,
