@@ -227,11 +227,16 @@ def decision_entropy(output: Output) -> Tensor:
 
 
 def unevenness(output: Output) -> Tensor:
-    """How far each decision is from choosing evenly: the mean of -log pi over all choices of a head, over all heads."""
+    """How far each decision is from choosing evenly: the mean of -log pi over a head's choices, over the heads in use."""
+    own = _unevenness(output.action)
     if isinstance(output, FlatOutput):
-        return -output.action.log_softmax(-1).mean(-1)
-    heads = (output.switch, output.skill, output.item, output.action)
-    return -torch.stack([logits.log_softmax(-1).mean(-1) for logits in heads]).sum(0)
+        return own
+    call, act = output.switch.detach().softmax(-1).unbind(-1)
+    return _unevenness(output.switch) + call * (_unevenness(output.skill) + _unevenness(output.item)) + act * own
+
+
+def _unevenness(logits: Tensor) -> Tensor:
+    return -logits.log_softmax(-1).mean(-1)
 
 
 def entropy(logits: Tensor) -> Tensor:
