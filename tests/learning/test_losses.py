@@ -24,6 +24,7 @@ from skillstack.learning.losses import (
     masked_mean,
     policy_gradient,
     ppo_terms,
+    unevenness,
 )
 from skillstack.policies.flat import FlatOutput
 from skillstack.policies.hierarchical import HierarchicalOutput
@@ -230,6 +231,22 @@ def test_the_entropy_of_a_decision_weighs_what_each_switch_leads_to() -> None:
     output, _ = two_decisions()
     even = 0.5 * math.log(4) + 0.5 * entropy(torch.tensor(logits(0.3, 0.6, 0.1))).item()
     assert decision_entropy(output)[1].item() == pytest.approx(math.log(2) + even)
+
+
+def test_unevenness_is_that_of_the_heads_in_use_and_least_for_even_choices() -> None:
+    output, _ = two_decisions()
+    own = -(math.log(0.3) + math.log(0.6) + math.log(0.1)) / 3
+    # The second decision's other heads choose evenly: between 2 switches, 2 skills and 2 items.
+    assert unevenness(output)[1].item() == pytest.approx(math.log(2) + 0.5 * 2 * math.log(2) + 0.5 * own)
+
+
+def test_unevenness_pushes_most_what_is_least_likely_where_entropy_pushes_it_least() -> None:
+    action = torch.tensor([[[5.0, 5.0, -5.0]]], requires_grad=True)
+    output = FlatOutput(action, torch.zeros(1, 1))
+    even = torch.autograd.grad(unevenness(output).sum(), action)[0].flatten()
+    bonus = torch.autograd.grad(decision_entropy(output).sum(), action)[0].flatten()
+    assert even.tolist() == pytest.approx([0.5 - 1 / 3, 0.5 - 1 / 3, -1 / 3], abs=1e-4)
+    assert abs(bonus[2].item()) < 1e-3
 
 
 def test_hierarchical_ppo_and_imitation_are_of_whole_decisions() -> None:

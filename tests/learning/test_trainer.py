@@ -131,6 +131,23 @@ def test_the_terminal_policy_learns_by_either_method(method: str) -> None:
     assert metrics["updates"] > 0
 
 
+def test_the_terminal_policy_practises_with_its_encoder_frozen_once_it_has_learned_to_see() -> None:
+    trainer = Trainer(tiny(seen=0.0, window=2))
+    seeing, practising = trainer.stage.turn(), trainer.stage.turn()
+    assert (seeing["phase"], practising["phase"]) == ("novel", "practice")
+    trainer = Trainer(tiny(seen=0.0, window=2))
+    trainer.stage.turn()
+    encoder, policy = weights(trainer.agent.encoder_of(0)), weights(trainer.agent.levels[0])
+    trainer.stage.turn()
+    assert not moved(encoder, weights(trainer.agent.encoder_of(0)))
+    assert moved(policy, weights(trainer.agent.levels[0])) == {"trunk", "action_head", "value_head"}
+
+
+def test_by_a2c_the_terminal_policy_does_not_practise() -> None:
+    trainer = Trainer(tiny(seen=0.0, window=2, method="a2c"))
+    assert [trainer.stage.turn()["phase"] for _ in range(2)] == ["novel", "novel"]
+
+
 def test_a_level_learns_by_ppo_as_a_whole_but_for_the_value_of_its_switch() -> None:
     trainer = level_one(replace(TINY, level=replace(TINY.level, method="ppo")))
     below, before = weights(trainer.agent.levels[0]), weights(trainer.agent.levels[1])
@@ -183,7 +200,7 @@ def packed(trainer: Trainer) -> dict[str, bytes]:
 @pytest.mark.parametrize("flat", [False, True])
 def test_a_resumed_run_is_the_same_run_at_every_stage_and_phase(method: str, encoder: str, flat: bool) -> None:
     """Two stages of two and four turns: a pause after each turn, and once more at the end of the stage."""
-    config = tiny(method=method, encoder=encoder, threshold=-1.0, flat=flat)
+    config = tiny(method=method, encoder=encoder, threshold=-1.0, flat=flat, seen=0.0, window=1)
     config = replace(config, level=replace(config.level, method=method))
     straight = Trainer(config)
     states: list[Any] = [packed(straight)]
@@ -192,6 +209,7 @@ def test_a_resumed_run_is_the_same_run_at_every_stage_and_phase(method: str, enc
         states.append(packed(straight))
         phases.add((metrics["level"], metrics.get("phase")))
     assert {(0, "novel"), (1, "base"), (1, "novel")} <= phases
+    assert ((0, "practice") in phases) == (method == "ppo")
     resumed = Trainer.from_state(config, unpack(states[0]))
     for expected in states[1:]:
         next(resumed.turns())

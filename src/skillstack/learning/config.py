@@ -269,7 +269,6 @@ class TrainConfig:
 
 PRESETS = {
     "fast": TrainConfig(
-        games=128,
         image_size=60,
         terminal=TerminalConfig(target=0.99),
         level=LevelConfig(method="ppo", inherit=True, episodes=20_000, target=0.98, smoothing=1.0),

@@ -227,7 +227,7 @@ def decision_entropy(output: Output) -> Tensor:
 
 
 def unevenness(output: Output) -> Tensor:
-    """How far each decision is from choosing evenly: the mean of -log pi over a head's choices, over the heads in use."""
+    """How far each decision is from choosing evenly: the mean of -log pi over the choices of the heads in use."""
     own = _unevenness(output.action)
     if isinstance(output, FlatOutput):
         return own
