@@ -66,8 +66,9 @@ def test_what_cannot_be_is_refused_in_a_sentence(change: dict[str, Any], words: 
         RoomsWorld(CONFIG).state_from_json(told() | change)
 
 
-def test_a_search_with_a_block_in_the_hand_keeps_it() -> None:
+def test_a_search_keeps_the_hand_as_it_is() -> None:
     assert begun(told(), Instruction("find", "blue"))["kept"] == "red"
+    assert begun(told() | {"held": None}, Instruction("find", "blue"))["kept"] == ""
     assert begun(told() | {"kept": "red", "placed": "blue"}, Instruction("put", "red")) == told()
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from skillstack.jit import jit
 from skillstack.worlds.rooms.layout import (
+    ANYTHING,
     BLOCK_X,
     BLOCK_Z,
     FACING,
@@ -31,11 +32,11 @@ from skillstack.worlds.rooms.physics import top_block
 def found(agent: Any, blocks: Any, item: int) -> bool:
     """The agent faces, from the cell beside it, a stack whose top is the item.
 
-    In a game that started with a block in the hand to be kept, it must still be there.
+    In a game of finding, the hand must be as it was at the start, empty or not.
     """
     x, z = agent[X] + FORWARD_X[agent[FACING]], agent[Z] + FORWARD_Z[agent[FACING]]
     top = top_block(blocks, x, z)
-    kept = agent[KEPT] == NOTHING or agent[KEPT] == agent[HELD]
+    kept = agent[KEPT] == ANYTHING or agent[KEPT] == agent[HELD]
     return bool(kept and top != NOTHING and blocks[top, ITEM] == item)
 
 

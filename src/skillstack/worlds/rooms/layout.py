@@ -21,10 +21,10 @@ ACTIONS = (
 )  # fmt: skip
 
 # Columns of a state's arrays. x grows to the east, z to the south, y upwards, as in Minecraft.
-X, Z, FACING, HELD, PLACED, KEPT = range(6)  # agent: HELD, PLACED and KEPT are item numbers, or NOTHING
+X, Z, FACING, HELD, PLACED, KEPT = range(6)  # agent: HELD and PLACED are item numbers, or NOTHING; KEPT, or ANYTHING
 X0, Z0, X1, Z1, THEME = range(5)  # room: its first cell and one past its last, and which of the two looks it has
 ITEM, BLOCK_X, BLOCK_Z, BLOCK_Y = range(4)  # block: ITEM is NOTHING for an unused slot; y is 0 or 1
-NOTHING = -1
+NOTHING, ANYTHING = -1, -2
 
 NORTH, EAST, SOUTH, WEST = range(4)
 FORWARD_X = np.array([0, 1, 0, -1], dtype=np.int64)  # one step ahead, by facing
@@ -193,6 +193,7 @@ def make_state(
     state["agent"] = NOTHING
     state["agent"][0, :HELD] = agent
     state["agent"][0, HELD] = NOTHING if held is None else config.items.index(held)
+    state["agent"][0, KEPT] = ANYTHING
     state["blocks"][..., ITEM] = NOTHING
     blocks = [
         (config.items.index(word), *cell, y) for cell, stack in stacks.items() for y, word in enumerate(stack.split())
@@ -227,8 +228,9 @@ def _are_states(
                 same = same and room[column] == choices[choice, column]
             known = known or same
         fine = known and looks[game] < num_looks and inside(room, agent[X], agent[Z]) and 0 <= agent[FACING] < 4
-        for column in (HELD, PLACED, KEPT):
+        for column in (HELD, PLACED):
             fine = fine and NOTHING <= agent[column] < num_items
+        fine = fine and ANYTHING <= agent[KEPT] < num_items
         for slot in range(blocks.shape[1]):
             block = blocks[game, slot]
             if block[ITEM] != NOTHING:
@@ -283,7 +285,7 @@ def _choose_blocks(
     needed = 2 if skill == STACK else 1
     total = needed
     agent[HELD] = NOTHING
-    agent[PLACED] = agent[KEPT] = NOTHING
+    agent[PLACED], agent[KEPT] = NOTHING, ANYTHING
     if distractors:
         fewest = max(needed, min_blocks)
         rng, more = draw_below(rng, max(max_blocks - fewest, 0) + 1)
@@ -295,9 +297,10 @@ def _choose_blocks(
     elif skill == FIND and distractors and total > needed:
         rng, chance = draw(rng)
         if chance < held_start:
-            rng, held = draw_below(rng, num_items)
-            agent[HELD] = agent[KEPT] = held
+            rng, agent[HELD] = draw_below(rng, num_items)
             on_floor -= 1
+    if skill == FIND:
+        agent[KEPT] = agent[HELD]
     on_purpose = 0 if skill == PUT else needed
     for slot in range(len(blocks)):
         blocks[slot, ITEM] = NOTHING

@@ -11,6 +11,7 @@ import numpy as np
 from skillstack.errors import SkillstackError, unknown
 from skillstack.instructions import Instruction
 from skillstack.worlds.rooms.layout import (
+    ANYTHING,
     FACING,
     HELD,
     ITEM,
@@ -23,6 +24,9 @@ from skillstack.worlds.rooms.layout import (
     Z,
     make_state,
 )
+
+EMPTY = ""
+"""Of "kept": the hand must stay empty, where null says that anything may be in it."""
 
 FACINGS = ("north", "east", "south", "west")
 """In the order of their numbers."""
@@ -39,7 +43,7 @@ def state_to_json(config: RoomsConfig, state: State) -> dict[str, Any]:
         "agent": {"x": agent[X], "z": agent[Z], "facing": FACINGS[agent[FACING]]},
         "held": _word(config, agent[HELD]),
         "placed": _word(config, agent[PLACED]),
-        "kept": _word(config, agent[KEPT]),
+        "kept": EMPTY if agent[KEPT] == NOTHING else _word(config, agent[KEPT]),
         "blocks": [
             {"item": config.items[item], "x": x, "z": z, "y": y}
             for item, x, z, y in state["blocks"].tolist()
@@ -59,9 +63,9 @@ def state_from_json(config: RoomsConfig, data: Any) -> State:
 def begun(data: Mapping[str, Any], task: Instruction) -> dict[str, Any]:
     """The same state as a game of this task begins in it: nothing was just put down.
 
-    To find something with a block in the hand means to keep that block, as in games that start so.
+    To find something means to keep the hand as it is, as in games that start so.
     """
-    return {**data, "placed": None, "kept": data["held"] if task.skill == "find" else None}
+    return {**data, "placed": None, "kept": (data["held"] or EMPTY) if task.skill == "find" else None}
 
 
 def _read(config: RoomsConfig, data: Any) -> State:
@@ -75,8 +79,10 @@ def _read(config: RoomsConfig, data: Any) -> State:
     _check_places(config, here, blocks, (x0, z0, x1, z1))
     state = make_state(config, (*here, FACINGS.index(agent["facing"])), {}, room=room)
     state["look"] = _whole(data["look"], config.num_looks - 1)
-    for column, name in ((HELD, "held"), (PLACED, "placed"), (KEPT, "kept")):
+    for column, name in ((HELD, "held"), (PLACED, "placed")):
         state["agent"][0, column] = NOTHING if data[name] is None else _item(config, data[name])
+    kept = data["kept"]
+    state["agent"][0, KEPT] = {None: ANYTHING, EMPTY: NOTHING}[kept] if kept in (None, EMPTY) else _item(config, kept)
     for slot, block in enumerate(blocks):
         state["blocks"][0, slot] = block
     state["blocks"][0, len(blocks) :, ITEM] = NOTHING
@@ -102,7 +108,7 @@ def _check_places(
 
 
 def _word(config: RoomsConfig, number: int) -> str | None:
-    return None if number == NOTHING else config.items[number]
+    return config.items[number] if number >= 0 else None
 
 
 def _item(config: RoomsConfig, word: Any) -> int:
