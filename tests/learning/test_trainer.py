@@ -132,10 +132,10 @@ def test_the_terminal_policy_learns_by_either_method(method: str) -> None:
 
 
 def test_the_terminal_policy_practises_with_its_encoder_frozen_once_it_has_learned_to_see() -> None:
-    trainer = Trainer(tiny(seen=0.0, window=2))
+    trainer = Trainer(tiny(seeing=8))
     seeing, practising = trainer.stage.turn(), trainer.stage.turn()
     assert (seeing["phase"], practising["phase"]) == ("novel", "practice")
-    trainer = Trainer(tiny(seen=0.0, window=2))
+    trainer = Trainer(tiny(seeing=8))
     trainer.stage.turn()
     encoder, policy = weights(trainer.agent.encoder_of(0)), weights(trainer.agent.levels[0])
     trainer.stage.turn()
@@ -144,7 +144,7 @@ def test_the_terminal_policy_practises_with_its_encoder_frozen_once_it_has_learn
 
 
 def test_by_a2c_the_terminal_policy_does_not_practise() -> None:
-    trainer = Trainer(tiny(seen=0.0, window=2, method="a2c"))
+    trainer = Trainer(tiny(seeing=8, method="a2c"))
     assert [trainer.stage.turn()["phase"] for _ in range(2)] == ["novel", "novel"]
 
 
@@ -200,7 +200,7 @@ def packed(trainer: Trainer) -> dict[str, bytes]:
 @pytest.mark.parametrize("flat", [False, True])
 def test_a_resumed_run_is_the_same_run_at_every_stage_and_phase(method: str, encoder: str, flat: bool) -> None:
     """Two stages of two and four turns: a pause after each turn, and once more at the end of the stage."""
-    config = tiny(method=method, encoder=encoder, threshold=-1.0, flat=flat, seen=0.0, window=1)
+    config = tiny(method=method, encoder=encoder, threshold=-1.0, flat=flat, seeing=8)
     config = replace(config, level=replace(config.level, method=method))
     straight = Trainer(config)
     states: list[Any] = [packed(straight)]

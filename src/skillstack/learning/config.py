@@ -76,9 +76,9 @@ class PPOConfig:
     """Weight of the self-imitation of tasks achieved on the way, the one that was meant included; 0 for none."""
     hindsight_steps: int = 4
     """The last so many steps before a success are imitated: what came before was not on the way to it for sure."""
-    decay: float = 0.5
-    """The share of a stage's most episodes over which learning rate and bonuses come down in a line to a tenth,
-    in each phase anew: policies must get sharp, and learn the next thing all the same."""
+    decay: float = 1.0
+    """The share of a phase's most episodes over which learning rate and bonuses come down in a line to a tenth, as
+    policies must get sharp."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class TerminalConfig:
 
     method: Literal["ppo", "a2c"] = "ppo"
     """PPO with hindsight, which learns it best, or the same off-policy A2C as the levels above."""
-    episodes: int = 50_000
+    episodes: int = 40_000
     """The most episodes of stage 0."""
     epsilon: float = 0.0
     """How often its actions are made at random while it learns."""
@@ -95,9 +95,8 @@ class TerminalConfig:
     """Stage 0 ends when this share of the last episodes of its tasks was achieved."""
     ppo: PPOConfig = field(default_factory=PPOConfig)
     """PPO of stage 0, until it has learned to see."""
-    seen: float = 0.955
-    """That is when this share of the last episodes was achieved: then the encoder is frozen, and the policy practises
-    with it; 1 for never."""
+    seeing: int = 16_000
+    """Episodes in which it learns to see: after them its encoder is frozen, and the policy practises with it."""
     practice: PPOConfig = field(
         default_factory=lambda: PPOConfig(learning_rate=1e-3, epochs=4, batch=64, hindsight=0.0)
     )
@@ -180,7 +179,9 @@ class TrainConfig:
     """A Minecraft server to join, HOST:PORT; by default one of our own is started."""
     terminal: TerminalConfig = field(default_factory=TerminalConfig)
     """How pi_0 is learned."""
-    ppo: PPOConfig = field(default_factory=lambda: PPOConfig(epochs=4, even=0.003, decay=0.4))
+    ppo: PPOConfig = field(
+        default_factory=lambda: PPOConfig(learning_rate=1e-3, epochs=4, batch=32, even=0.003, decay=0.5)
+    )
     """PPO of the stages above, where it is used."""
     level: tyro.conf.OmitArgPrefixes[LevelConfig] = field(default_factory=LevelConfig)
     """How the stages above are learned."""
@@ -271,7 +272,7 @@ PRESETS = {
     "fast": TrainConfig(
         image_size=60,
         terminal=TerminalConfig(target=0.99),
-        level=LevelConfig(method="ppo", inherit=True, episodes=20_000, target=0.98, smoothing=1.0),
+        level=LevelConfig(method="ppo", inherit=True, episodes=20_000, target=0.985, curriculum=False, smoothing=1.0),
     ),
     "paper": TrainConfig(),
 }

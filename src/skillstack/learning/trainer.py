@@ -82,10 +82,12 @@ class StageTrainer:
         parts: dict[str, Any] = {"train_encoder": train_encoder, "render": self._render, "timer": self.timer}
         method = terminal.method if self.terminal else self.config.level.method
         if method == "ppo":
-            settings = self.config.ppo
-            if self.terminal:
-                settings = terminal.practice if self.practising else terminal.ppo
-            return PPOLearner(self.agent, self.level, settings, most_episodes=self.most_episodes, **parts)
+            settings, most = self.config.ppo, self.most_episodes
+            if self.practising:
+                settings, most = terminal.practice, most - terminal.seeing
+            elif self.terminal:
+                settings, most = terminal.ppo, min(most, terminal.seeing)
+            return PPOLearner(self.agent, self.level, settings, most_episodes=most, **parts)
         return A2CLearner(self.agent, self.level, self.config.a2c, **parts)
 
     @property
@@ -107,18 +109,15 @@ class StageTrainer:
 
     @property
     def _learned(self) -> bool:
-        return self._achieves(self.config.terminal.target if self.terminal else self.config.level.target)
-
-    def _achieves(self, target: float) -> bool:
-        """Whether so large a share of the last episodes was achieved, of each skill."""
+        target = self.config.terminal.target if self.terminal else self.config.level.target
         skills = [self.curriculum.success(skill) for skill in self.stage.tasks.skills]
         return self.curriculum.all_windows_full() and all(share is not None and share >= target for share in skills)
 
     def _practise(self) -> bool:
-        """Let the terminal policy practise with the encoder as it is, if it has learned to see; whether it has just."""
+        """Let the terminal policy practise with its encoder as it is from now on, if it has just learned to see."""
         settings = self.config.terminal
         learns_to_see = self.terminal and settings.method == "ppo" and not self.practising
-        if not learns_to_see or not self._achieves(settings.seen):
+        if not learns_to_see or not settings.seeing <= self.episodes < self.most_episodes:
             return False
         self.practising = True
         self.learner = self._make_learner()

@@ -4,7 +4,7 @@ from rooms_helpers import ALL_TASKS, do, is_achieved, is_executable, scene, star
 
 from skillstack import Instruction
 from skillstack.worlds.rooms import RoomsConfig, RoomsWorld
-from skillstack.worlds.rooms.layout import EAST, HELD, NORTH, NOTHING, SOUTH, WEST
+from skillstack.worlds.rooms.layout import EAST, HELD, KEPT, NORTH, NOTHING, SOUTH, WEST
 from skillstack.worlds.rooms.oracle import shortest_paths
 
 HERE = (2, 3, NORTH)
@@ -156,3 +156,17 @@ def test_a_find_game_that_starts_with_a_block_in_the_hand_is_won_with_it_still_t
             world.step([action], [game])
     assert world.achieved(tasks).all()
     assert (world.state["agent"][:, HELD] == held).all()
+
+
+def test_a_find_game_that_starts_with_an_empty_hand_is_won_with_an_empty_hand() -> None:
+    world = RoomsWorld(RoomsConfig(held_start=0.0))
+    world.reset(tasks("find blue"), [0])
+    assert world.state["agent"][0, KEPT] == NOTHING
+    world = scene((1, 1, EAST), {(2, 1): "red", (1, 0): "blue"})
+    begun = world.snapshot()
+    begun["agent"][0, KEPT] = NOTHING
+    world.restore(begun)
+    do(world, "pick up", "turn left")
+    assert not is_achieved(world, "find blue")
+    do(world, "turn right", "put down", "turn left")
+    assert is_achieved(world, "find blue")

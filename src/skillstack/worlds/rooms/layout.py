@@ -63,8 +63,8 @@ class RoomsConfig:
     held_start: float = 0.25
     """How often a "find" game starts with some block in the hand, as it is when "stack" calls "find".
 
-    Such a game is won with that block still in the hand: else the shortest way to find x with an x in the hand would be
-    to put it down in front.
+    A "find" game is won with the hand as it was at the start: else the shortest way to find x with an x in the hand
+    would be to put it down in front, and a block that was picked up on the way would keep "get" from picking up.
     """
     penalty: bool = True
     """Whether uttering what cannot be executed is worth -0.5 and ends the game."""
