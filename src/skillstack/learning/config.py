@@ -272,7 +272,14 @@ PRESETS = {
     "fast": TrainConfig(
         image_size=60,
         terminal=TerminalConfig(target=0.99),
-        level=LevelConfig(method="ppo", inherit=True, episodes=20_000, target=0.985, curriculum=False, smoothing=1.0),
+        level=LevelConfig(
+            method="ppo",
+            inherit=True,
+            episodes=20_000,
+            target=0.985,
+            curriculum=False,
+            smoothing=1.0,
+        ),
     ),
     "paper": TrainConfig(),
 }

@@ -35,6 +35,9 @@ from skillstack.worlds.world import Frames
 Render = Callable[[Any], Frames]
 """Frames of the states that episodes keep."""
 
+Played = Sequence[tuple[Episode, Any]]
+"""Fresh episodes, each with its frozen features, if there are such."""
+
 ROTATION = ("switch", "instruction", "augmented")
 """The order in which the three policies take turns."""
 
@@ -194,7 +197,7 @@ class PPOLearner(LevelLearner):
         )
         self.config, self._most_episodes = config, most_episodes
         self.optimizer = torch.optim.Adam(self.parameters, lr=config.learning_rate, eps=1e-5)
-        self.updates, self._strength = 0, 1.0
+        self.updates = 0
         self._tasks = agent.vocabulary.encode(agent.stages[level].tasks)
         # The grammar that guides a hierarchical level's choices is left out of its probabilities, as in the paper:
         # with it, PPO's clipping would keep the level from unlearning what the grammar is too sure of.
@@ -202,51 +205,59 @@ class PPOLearner(LevelLearner):
 
     def learn(self, episodes: Sequence[Episode], rng: np.random.Generator, phase: int = 0) -> dict[str, float]:
         """Learn from fresh episodes; so many others came before them in this phase."""
-        terms: Terms | None = None
-        self._strength = self._left(phase)
+        left = max(1.0 - 0.9 * phase / (self.config.decay * self._most_episodes), 0.1)
         for group in self.optimizer.param_groups:
-            group["lr"] = self.config.learning_rate * self._strength
+            group["lr"] = self.config.learning_rate * left
+        terms: Terms | None = None
         played = list(zip(episodes, self.frozen_features(episodes), strict=True))
         for _ in range(self.config.epochs):
             order = rng.permutation(len(played))
             for part in np.array_split(order, max(1, len(played) // self.config.batch)):
-                terms = self.update([played[number] for number in part.tolist()], rng)
+                terms = self.update([played[number] for number in part.tolist()], rng, left)
         return terms.numbers() if terms else {}
 
-    def _left(self, phase: int) -> float:
-        """What is left of the learning rate and of the entropy bonus after so many episodes of a phase."""
-        return max(1.0 - 0.9 * phase / (self.config.decay * self._most_episodes), 0.1)
-
-    def update(self, played: Sequence[tuple[Episode, Any]], rng: np.random.Generator) -> Terms:
-        """One step on some of the fresh episodes, each with its frozen features, if there are such."""
+    def update(self, played: Played, rng: np.random.Generator, left: float = 1.0) -> Terms:
+        """One step on some of the fresh episodes, with what is left of the bonuses."""
         config = self.config
-        with self.timer("batch"):
-            fresh = Replay(2**30, config.gamma, behaviour=self._behaviour)
-            for episode, frozen in played:
-                fresh.add(episode, frozen)
-                if config.hindsight:
-                    fresh.add_hindsight(episode, self._tasks, 1.0, config.hindsight_steps, rng)
-            meant = fresh.batch(fresh.spans(hindsight=False))
-            spans = fresh.spans(hindsight=True)
-            other = fresh.batch(spans) if len(spans) else None
+        fresh = self._fresh(played, rng)
         features = self.features(fresh.states(slice(None)))
+        meant = fresh.batch(fresh.spans(hindsight=False))
         with self.timer("forward"):
             output = self._output(features, meant)
             terms = ppo_terms(output, meant.decisions, clip=config.clip, gamma=config.gamma, trace=config.trace)
             losses = dict(terms.losses)
             losses["value"] = config.value * losses["value"]
-            bonus = masked_mean(decision_entropy(output), meant.decisions.mask)
-            losses["entropy"] = -config.entropy * self._strength * bonus
+            if config.entropy:
+                bonus = masked_mean(decision_entropy(output), meant.decisions.mask)
+                losses["entropy"] = -config.entropy * left * bonus
             if config.even:
                 uneven = masked_mean(unevenness(output), meant.decisions.mask)
-                losses["unevenness"] = config.even * self._strength * uneven
-            if other:
-                imitation = imitation_terms(self._output(features, other), other.decisions)
-                losses["imitation"] = config.hindsight * imitation.losses["imitation"]
-                losses["imitation value"] = config.hindsight * config.value * imitation.losses["imitation value"]
+                losses["unevenness"] = config.even * left * uneven
+            losses |= self._hindsight_losses(fresh, features)
         self.descend(losses)
         self.updates += 1
         return Terms(losses, terms.statistics)
+
+    def _fresh(self, played: Played, rng: np.random.Generator) -> Replay:
+        """The episodes as they were meant, and what they achieved in hindsight."""
+        with self.timer("batch"):
+            fresh = Replay(2**30, self.config.gamma, behaviour=self._behaviour)
+            for episode, frozen in played:
+                fresh.add(episode, frozen)
+                if self.config.hindsight:
+                    fresh.add_hindsight(episode, self._tasks, 1.0, self.config.hindsight_steps, rng)
+        return fresh
+
+    def _hindsight_losses(self, fresh: Replay, features: Tensor) -> dict[str, Tensor]:
+        spans = fresh.spans(hindsight=True)
+        if not len(spans):
+            return {}
+        batch, weight = fresh.batch(spans), self.config.hindsight
+        losses = imitation_terms(self._output(features, batch), batch.decisions).losses
+        return {
+            "imitation": weight * losses["imitation"],
+            "imitation value": weight * self.config.value * losses["imitation value"],
+        }
 
     def _output(self, features: Tensor, batch: Batch) -> Output:
         return self.policy.unroll(features[torch.from_numpy(batch.rows)], batch.tasks, batch.there)

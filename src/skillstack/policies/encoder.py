@@ -26,6 +26,9 @@ WORD_SIZE = 128
 FUSED_SIZE = VISUAL_SIZE + WORD_SIZE
 HIDDEN_SIZE = 256
 
+APART = 1.5
+"""Spread of the words of skills in a level that inherits the trunk below."""
+
 
 class VisualEncoder(nn.Module):
     """Appendix B, "Visual Encoder": frames, as a world gives them, to 256 features each.
@@ -148,12 +151,17 @@ class RecurrentTrunk(nn.Module):
 
     @torch.no_grad()
     def inherit(self, below: RecurrentTrunk) -> None:
-        """Start with what another one has learned to see and to remember; words that are new start near its own."""
-        for mine, its in ((self.instruction.skills, below.instruction.skills),
-                          (self.instruction.items, below.instruction.items)):  # fmt: skip
-            known = len(its.weight)
-            mine.weight[known:] = its.weight.mean(0) + 0.1 * mine.weight[known:]
-            mine.weight[:known] = its.weight
+        """Start with what another one has learned to see and to remember.
+
+        Words of items that are new start near the known ones. Words of skills start anew and far apart: for the trunk
+        below, some mean nearly the same, as "get" begins with "find", and a level that does not tell them apart will
+        not learn to pass "get" on.
+        """
+        known = len(below.instruction.items.weight)
+        items = self.instruction.items.weight
+        items[known:] = below.instruction.items.weight.mean(0) + 0.1 * items[known:]
+        items[:known] = below.instruction.items.weight
+        nn.init.normal_(self.instruction.skills.weight, std=APART)
         self.lstm.load_state_dict(below.lstm.state_dict())
         if self.gate is not None and below.gate is not None:
             self.gate.load_state_dict(below.gate.state_dict())
