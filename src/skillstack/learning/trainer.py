@@ -70,6 +70,7 @@ class StageTrainer:
         self.rng = np.random.default_rng((config.seed, stage.level))
         self.episodes = self.steps = self.phase_began = 0
         self.practising = False
+        self._fresh_steps, self._fresh_seconds = 0, 0.0  # since this object was made
         self._render = world.render
         self.learner = self._make_learner()
         hindsight = isinstance(self.learner, PPOLearner)
@@ -146,6 +147,8 @@ class StageTrainer:
             self.phase_began = self.episodes
         with self.timer("learn"):
             statistics = self.learner.learn(episodes, self.rng, max(self.episodes - count - self.phase_began, 0))
+        seconds = perf_counter() - begin
+        self._fresh_steps, self._fresh_seconds = self._fresh_steps + steps, self._fresh_seconds + seconds
         return {
             "event": "turn",
             "level": self.stage.level,
@@ -162,7 +165,7 @@ class StageTrainer:
             "length": float(np.mean([len(episode) for episode in episodes])),
             "novel phase begins": switched,
             **statistics,
-            "seconds": perf_counter() - begin,
+            "seconds": seconds,
         }
 
     def _record(self, tasks: list[Instruction], episodes: list[Episode]) -> bool:
@@ -175,6 +178,11 @@ class StageTrainer:
             if episode.success and grammar and decisions.switch is not None and decisions.instruction is not None:
                 grammar.update(episode.task, grammar.states(decisions.switch, decisions.instruction))
         return switched
+
+    @property
+    def steps_per_second(self) -> float:
+        """Of this stage, since it was begun or resumed."""
+        return self._fresh_steps / self._fresh_seconds if self._fresh_seconds else 0.0
 
     @property
     def windows(self) -> dict[str, float]:
@@ -268,7 +276,6 @@ class Trainer:
 
     def progress(self) -> Progress:
         stage = self.stage
-        seconds = self.timer.seconds("play") + self.timer.seconds("learn")
         return Progress(
             level=self.number,
             num_levels=len(self.stages),
@@ -277,7 +284,7 @@ class Trainer:
             episodes=stage.episodes,
             most_episodes=stage.most_episodes,
             success=stage.windows,
-            steps_per_second=stage.steps / seconds if seconds else 0.0,
+            steps_per_second=stage.steps_per_second,
         )
 
     def state(self) -> dict[str, Any]:
