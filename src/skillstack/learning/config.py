@@ -87,7 +87,7 @@ class TerminalConfig:
 
     method: Literal["ppo", "a2c"] = "ppo"
     """PPO with hindsight, which learns it best, or the same off-policy A2C as the levels above."""
-    episodes: int = 50_000
+    episodes: int = 60_000
     """The most episodes of stage 0."""
     epsilon: float = 0.0
     """How often its actions are made at random while it learns."""

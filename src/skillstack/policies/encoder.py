@@ -26,8 +26,8 @@ WORD_SIZE = 128
 FUSED_SIZE = VISUAL_SIZE + WORD_SIZE
 HIDDEN_SIZE = 256
 
-APART = 1.5
-"""Spread of the words of skills in a level that inherits the trunk below."""
+APART = 3.0
+"""How much farther apart than usual the words of skills start in a level that inherits the trunk below."""
 
 
 class VisualEncoder(nn.Module):
@@ -161,7 +161,7 @@ class RecurrentTrunk(nn.Module):
         items = self.instruction.items.weight
         items[known:] = below.instruction.items.weight.mean(0) + 0.1 * items[known:]
         items[:known] = below.instruction.items.weight
-        nn.init.normal_(self.instruction.skills.weight, std=APART)
+        self.instruction.skills.weight *= APART
         self.lstm.load_state_dict(below.lstm.state_dict())
         if self.gate is not None and below.gate is not None:
             self.gate.load_state_dict(below.gate.state_dict())
