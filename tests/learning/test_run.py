@@ -197,8 +197,8 @@ def test_a_run_has_curves_for_tensorboard(finished: Path) -> None:
 
 def test_a_run_forked_where_its_novel_phase_began_goes_on_as_the_run_itself_did(tmp_path: Path) -> None:
     source, forked, other = (tmp_path / name for name in ("source", "forked", "other"))
-    assert train("--run", str(source), "--fork-points", *SMALL) == 0
-    assert train("--run", str(forked), "--fork", str(source), *SMALL) == 0
+    assert train("--run", str(source), "--fork-points", "--curriculum", *SMALL) == 0
+    assert train("--run", str(forked), "--fork", str(source), "--curriculum", *SMALL) == 0
     lines = metrics_without_clocks(source)
     (switch,) = (number for number, line in enumerate(lines) if line.get("novel phase begins"))
     novel = lines[switch + 1 :]

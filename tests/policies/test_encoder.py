@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from skillstack.errors import SkillstackError
-from skillstack.policies.encoder import Gate, InstructionEncoder, LstmState, RecurrentTrunk, VisualEncoder
+from skillstack.policies.encoder import APART, Gate, InstructionEncoder, LstmState, RecurrentTrunk, VisualEncoder
 from skillstack.policies.flat import FlatPolicy
 
 torch.set_num_threads(1)
@@ -179,10 +179,19 @@ def test_runs_of_different_lengths_unroll_as_they_would_with_padding(gated: bool
     assert not packed[~there].any()
 
 
-def test_a_trunk_inherits_what_another_has_learned_and_its_new_words_start_near() -> None:
-    below, trunk = (RecurrentTrunk(skills, 3, Gate((36, 36, 3))) for skills in (1, 2))
+def test_a_trunk_inherits_what_another_has_learned_and_new_items_start_near() -> None:
+    below, trunk = (RecurrentTrunk(2, items, Gate((36, 36, 3))) for items in (3, 4))
     trunk.inherit(below)
-    maps, known, new = torch.rand(4, 2, 64), torch.tensor([[0, 1], [0, 2]]), torch.tensor([[1, 1], [1, 2]])
-    torch.testing.assert_close(trunk.unroll(maps, known), below.unroll(maps, known))
-    assert (trunk.instruction(new) - trunk.instruction(known)).norm(dim=-1).max() < 2.0
-    assert not torch.allclose(trunk.instruction(new), trunk.instruction(known))
+    known = below.instruction.items.weight
+    assert torch.equal(trunk.instruction.items.weight[:3], known)
+    assert (trunk.instruction.items.weight[3] - known.mean(0)).norm() < 1.0
+    trunk.instruction.skills.load_state_dict(below.instruction.skills.state_dict())
+    maps, tasks = torch.rand(4, 2, 64), torch.tensor([[0, 1], [1, 2]])
+    torch.testing.assert_close(trunk.unroll(maps, tasks), below.unroll(maps, tasks))
+
+
+def test_skills_start_anew_and_far_apart_in_a_trunk_that_inherits() -> None:
+    below, trunk = RecurrentTrunk(2, 3), RecurrentTrunk(3, 3)
+    own = trunk.instruction.skills.weight.clone()
+    trunk.inherit(below)
+    assert torch.equal(trunk.instruction.skills.weight, APART * own)

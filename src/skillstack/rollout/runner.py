@@ -3,7 +3,7 @@
 A sweep gives every game one decision at the level on top of its stack, and, where that is a call, at the levels below
 down to an action; then all games step together. Going through the levels from the top, all games that are at a level
 decide in one batch. Then the sweep goes back up: a run ends on success, on its limit, or on an utterance that cannot be
-executed, and its caller looks at its own goal.
+executed, and its caller looks at its own goal. A call of what holds already is over at once.
 """
 
 from __future__ import annotations
@@ -44,6 +44,9 @@ class RunnerConfig:
     """Let the grammars guide the choice of switch and instruction."""
     epsilon: float = 0.0
     """How often each choice of the top level is made at random."""
+    at_once: bool = True
+    """A call whose goal holds already ends at once. Otherwise it takes at least one decision, as Algorithm 1 is written:
+    then levels learn to say "find" in front of a block for the sake of what the level below does next, whatever it is."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.epsilon <= 1:
@@ -132,7 +135,8 @@ class Runner:
     ) -> Iterator[PlanTree]:
         """Play one game in slot 0 and yield its plan, which grows: at the start, then after each sweep.
 
-        A sweep ends in an action, or in an utterance that cannot be executed. Whoever has seen enough stops asking.
+        A sweep ends in an action, or in an utterance that cannot be executed or asks for what holds already. Whoever has
+        seen enough stops asking.
         """
         if not self._plans:
             raise SkillstackError("A game can be watched only by a runner that records plans.")
@@ -264,8 +268,22 @@ class Runner:
         self._calls[slots] += 1
         self._refusals[slots] += ~possible
         refused[slots[~possible]] = True
-        if possible.any():
-            self._begin_runs(level - 1, slots[possible], instructions[possible])
+        needed = possible & ~self._done(level, slots, instructions, possible)
+        if needed.any():
+            self._begin_runs(level - 1, slots[needed], instructions[needed])
+
+    def _done(self, level: int, slots: IntArray, instructions: TaskArray, possible: BoolArray) -> BoolArray:
+        """Which calls have nothing to do; a plan has them as runs without decisions."""
+        if not self.config.at_once:
+            return np.zeros(len(slots), dtype=np.bool_)
+        with self.timer("world"):
+            done = self.world.achieved(self._in_world(instructions), slots) & possible
+        if self._recorder and done.any():
+            steps = self._steps[slots[done]]
+            self._recorder.begin_runs(level - 1, slots[done], instructions[done], steps)
+            for slot, step in zip(slots[done].tolist(), steps.tolist(), strict=True):
+                self._recorder.end_run(level - 1, slot, ACHIEVED, step)
+        return done
 
     def _advance_grammar(self, level: int, slots: IntArray, choices: Choices) -> None:
         grammar = self.player.grammars[level]
