@@ -337,15 +337,16 @@ def _print_tenths(label: str, done: int, total: int) -> None:
 
 
 def grammar(args: ShowGrammar, console: Console) -> None:
-    from skillstack.policies.agent import Agent
     from skillstack.policies.grammar_text import describe, describe_all, grammar_svg
-    from skillstack.shipped import shipped_agent
+    from skillstack.rollout.casting import find_candidate
 
     _check_results(args.svg)
     name, words = args.agent, args.instruction
     if words is None and len(name.split()) == 2 and not Path(name).exists():
         name, words = "shipped", name
-    agent = Agent.load(shipped_agent() if name == "shipped" else name)
+    agent = find_candidate(name).agent
+    if agent is None:
+        raise SkillstackError(f'"{name}" has no grammar: it is no agent that has learned.')
     level = agent.num_levels - 1 if args.level is None else args.level
     chosen = agent.grammars[level] if 0 <= level < agent.num_levels else None
     if agent.num_levels == 1:
@@ -498,10 +499,11 @@ def train(args: Train, console: Console) -> None:
     if args.dry_run:
         return
     console.print(f"The run is in {path}.", highlight=False)
+    command = shlex.join(["skillstack", *sys.argv[1:]])
     if args.fork is not None:
-        run.fork(args.fork, config, path, console)
+        run.fork(args.fork, config, path, console, command)
     else:
-        run.begin(config, path, console, agent, shlex.join(["skillstack", *sys.argv[1:]]))
+        run.begin(config, path, console, agent, command)
 
 
 def reproduce(args: Reproduce, console: Console) -> None:

@@ -61,7 +61,7 @@ def scores_of(job: Measuring, runs: Path, method: str, seed: int) -> list[Score]
             steps=task["steps"],
             refused=task["refused"],
         )
-        for test, evaluation in zip(data["tests"], data["evaluations"], strict=True)
+        for test, evaluation in zip(data["asked"]["tests"], data["evaluations"], strict=True)
         for task in evaluation["tasks"]
     ]
 

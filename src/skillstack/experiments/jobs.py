@@ -7,6 +7,7 @@ interrupted goes on from what it left.
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -181,51 +182,67 @@ class Test:
     skills: tuple[str, ...] = ()
     """All that the level knows by default."""
 
-    def to_json(self) -> dict[str, Any]:
-        data: dict[str, Any] = json.loads(json.dumps(asdict(self)))
-        return data
-
 
 @dataclass(frozen=True)
-class Measuring:
-    """Some tests of one agent, into one JSON file."""
+class Looking(ABC):
+    """A look at one trained agent, kept in one JSON file together with what was asked for."""
 
     name: str
     agent: str
     """The job that trained it."""
-    tests: tuple[Test, ...] = field(default=())
 
     @property
     def needs(self) -> tuple[str, ...]:
         return (self.agent,)
 
     @property
-    def expected_seconds(self) -> float:
-        return sum(4 * test.games for test in self.tests) * SECONDS_PER_EPISODE["game"]
+    @abstractmethod
+    def expected_seconds(self) -> float: ...
+
+    @abstractmethod
+    def look(self, runs: Path) -> dict[str, Any]:
+        """What there is to be seen, as JSON has it."""
 
     def file(self, runs: Path) -> Path:
         return runs / f"{self.name}.json"
 
     def finished(self, runs: Path) -> bool:
-        return self.file(runs).exists() and self.read(runs)["tests"] == [test.to_json() for test in self.tests]
+        return self.file(runs).exists() and self.read(runs)["asked"] == self._asked()
 
     def share_done(self, runs: Path) -> float:
         return float(self.finished(runs))
 
-    def check(self, runs: Path) -> None:
-        """What was measured otherwise is measured again: that takes minutes."""
+    def check(self, runs: Path) -> None:  # noqa: B027 - nothing to refuse
+        """What was asked otherwise is looked at again: that takes minutes."""
 
     def read(self, runs: Path) -> dict[str, Any]:
         data: dict[str, Any] = json.loads(self.file(runs).read_bytes())
         return data
 
+    def _asked(self) -> dict[str, Any]:
+        data: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return data
+
     def run(self, runs: Path, console: Console) -> bool:
-        evaluations = list(self._evaluations(runs))
-        data = {"agent": self.agent, "tests": [test.to_json() for test in self.tests], "evaluations": evaluations}
+        data = {"asked": self._asked(), **self.look(runs)}
         make_folder(self.file(runs).parent)
         write_file(self.file(runs), (json.dumps(data, indent=1) + "\n").encode())
-        console.print(f"Measured {self.name}.", highlight=False)
+        console.print(f"Looked at {self.name}.", highlight=False)
         return True
+
+
+@dataclass(frozen=True)
+class Measuring(Looking):
+    """Some tests of one agent."""
+
+    tests: tuple[Test, ...] = field(default=())
+
+    @property
+    def expected_seconds(self) -> float:
+        return sum(4 * test.games for test in self.tests) * SECONDS_PER_EPISODE["game"]
+
+    def look(self, runs: Path) -> dict[str, Any]:
+        return {"evaluations": list(self._evaluations(runs))}
 
     def _evaluations(self, runs: Path) -> Iterator[dict[str, Any]]:
         import torch

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
-from skillstack.disk import make_folder, write_file
-from skillstack.experiments.jobs import SECONDS_PER_EPISODE
+from skillstack.experiments.jobs import SECONDS_PER_EPISODE, Looking
 from skillstack.instructions import SKILLS, Instruction
 from skillstack.learning.run_folder import AGENT_FOLDER
 from skillstack.rollout.plan import PlanTree
@@ -23,45 +19,18 @@ FIND, GET = SKILLS[:2]
 
 
 @dataclass(frozen=True)
-class Planning:
-    """The search for plans among games of one agent, into one JSON file."""
+class Planning(Looking):
+    """The search for plans among games of one agent."""
 
-    name: str
-    agent: str
-    """The job that trained it."""
     room: RoomsConfig
     limits: Limits
     games: int
 
     @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.agent,)
-
-    @property
     def expected_seconds(self) -> float:
         return 2 * self.games * SECONDS_PER_EPISODE["game"]
 
-    def file(self, runs: Path) -> Path:
-        return runs / f"{self.name}.json"
-
-    def finished(self, runs: Path) -> bool:
-        return self.file(runs).exists() and self.read(runs)["search"] == self._search()
-
-    def share_done(self, runs: Path) -> float:
-        return float(self.finished(runs))
-
-    def check(self, runs: Path) -> None:
-        """What was searched otherwise is searched again: that takes minutes."""
-
-    def read(self, runs: Path) -> dict[str, Any]:
-        data: dict[str, Any] = json.loads(self.file(runs).read_bytes())
-        return data
-
-    def _search(self) -> dict[str, Any]:
-        data: dict[str, Any] = json.loads(json.dumps(asdict(self)))
-        return data
-
-    def run(self, runs: Path, console: Console) -> bool:
+    def look(self, runs: Path) -> dict[str, Any]:
         episodes = list(self._play(runs, GET, level=1, count=self.games))
         plans = {
             IN_FRONT: next((tree for tree, faced in episodes if faced and _acted_at_once(tree)), None),
@@ -71,11 +40,7 @@ class Planning:
             played = self._play(runs, skill, level=len(SKILLS) - 1, count=64)
             plans[skill] = _typical([tree for tree, _ in played], level)
         found = [{"kind": kind, "plan": _bare(tree)} for kind, tree in plans.items() if tree is not None]
-        data = {"search": self._search(), "plans": found, "notes": _shares(episodes)}
-        make_folder(self.file(runs).parent)
-        write_file(self.file(runs), (json.dumps(data, indent=1) + "\n").encode())
-        console.print(f"Searched {self.games} games for {self.name}.", highlight=False)
-        return True
+        return {"plans": found, "notes": _shares(episodes)}
 
     def _play(self, runs: Path, skill: str, level: int, count: int) -> Iterator[tuple[PlanTree, bool]]:
         """Plans of games of a skill, each with whether the agent faced the block at the start."""

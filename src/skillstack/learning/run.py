@@ -47,10 +47,15 @@ def begin(config: TrainConfig, path: Path, console: Console, agent: Agent | None
     would type to do the same again.
     """
     with RunFolder.create(path, config.to_json()) as folder:
-        if command:
-            (path / COMMAND_FILE).write_text(command + "\n", encoding="utf-8")
+        _note(path, command)
         first = 0 if agent is None else first_stage(config, agent)
         return _train(Trainer(config, agent, first), folder, console)
+
+
+def _note(path: Path, command: str) -> None:
+    """Keep the command with the run that it began."""
+    if command:
+        (path / COMMAND_FILE).write_text(command + "\n", encoding="utf-8")
 
 
 def first_stage(config: TrainConfig, agent: Agent) -> int:
@@ -74,7 +79,7 @@ def resume(path: Path, console: Console) -> bool:
         return _train(trainer, folder, console)
 
 
-def fork(source: Path, config: TrainConfig, path: Path, console: Console) -> bool:
+def fork(source: Path, config: TrainConfig, path: Path, console: Console, command: str = "") -> bool:
     """Begin a run from the state that another kept when its last novel phase began; how it learns on may differ."""
     theirs = TrainConfig.from_json(read_config(source))
     for name in FORK_FIELDS:
@@ -90,6 +95,7 @@ def fork(source: Path, config: TrainConfig, path: Path, console: Console) -> boo
             "--fork-points."
         )
     with RunFolder.create(path, config.to_json()) as folder:
+        _note(path, command)
         return _train(Trainer.from_state(config, unpack(kept[1])["trainer"]), folder, console)
 
 

@@ -45,8 +45,8 @@ class RunnerConfig:
     epsilon: float = 0.0
     """How often each choice of the top level is made at random."""
     at_once: bool = True
-    """A call whose goal holds already ends at once. Otherwise it takes at least one decision, as Algorithm 1 is written:
-    then levels learn to say "find" in front of a block for the sake of what the level below does next, whatever it is."""
+    """A call whose goal holds already ends at once. Otherwise it takes at least one decision, as in Algorithm 1: then
+    levels learn to say "find" in front of a block for the sake of what the level below happens to do next."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.epsilon <= 1:
@@ -135,8 +135,8 @@ class Runner:
     ) -> Iterator[PlanTree]:
         """Play one game in slot 0 and yield its plan, which grows: at the start, then after each sweep.
 
-        A sweep ends in an action, or in an utterance that cannot be executed or asks for what holds already. Whoever has
-        seen enough stops asking.
+        A sweep ends in an action, or in an utterance that cannot be executed or that asks for what holds already.
+        Whoever has seen enough stops asking.
         """
         if not self._plans:
             raise SkillstackError("A game can be watched only by a runner that records plans.")
