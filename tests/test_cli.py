@@ -116,7 +116,7 @@ def test_bench_prints_the_world_and_the_runner(capsys: pytest.CaptureFixture[str
         (["plan", "stack"], "say a skill"),
         (["plan", "stack blue", "--agent", "nobody"], 'There is no agent "nobody"'),
         (["plan", "stack blue", "--gif", "nowhere/plan.gif"], "no folder nowhere"),
-        (["grammar", "nowhere"], "does not exist"),
+        (["grammar", "nowhere"], "There is no agent"),
         (["check-world", "no_such_module:make"], 'There is no module "no_such_module"'),
         (["check-world", "skillstack:make"], 'has no function "make"'),
         (["check-world", "skillstack.worlds.rooms:ACTIONS"], 'has no function "ACTIONS"'),

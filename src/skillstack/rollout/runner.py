@@ -3,7 +3,7 @@
 A sweep gives every game one decision at the level on top of its stack, and, where that is a call, at the levels below
 down to an action; then all games step together. Going through the levels from the top, all games that are at a level
 decide in one batch. Then the sweep goes back up: a run ends on success, on its limit, or on an utterance that cannot be
-executed, and its caller looks at its own goal. A call of what holds already is over at once.
+executed, and its caller looks at its own goal.
 """
 
 from __future__ import annotations
@@ -44,9 +44,8 @@ class RunnerConfig:
     """Let the grammars guide the choice of switch and instruction."""
     epsilon: float = 0.0
     """How often each choice of the top level is made at random."""
-    at_once: bool = True
-    """A call whose goal holds already ends at once. Otherwise it takes at least one decision, as in Algorithm 1: then
-    levels learn to say "find" in front of a block for the sake of what the level below happens to do next."""
+    at_once: bool = False
+    """Whether a call whose goal holds already ends at once, in place of taking one decision, as Algorithm 1 has it."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.epsilon <= 1:
