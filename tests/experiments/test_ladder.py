@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from skillstack.experiments.catalogue import EXPERIMENTS
-from skillstack.experiments.jobs import Training, in_order
+from skillstack.experiments.jobs import Measuring, Training, in_order
 from skillstack.experiments.ladder import count_parameters, matching_lstm
 from skillstack.experiments.settings import Encoder, Settings
+from skillstack.learning.config import PRESETS
 from skillstack.learning.run import FORK_FIELDS
 
 
@@ -62,3 +65,14 @@ def test_the_wide_flat_policy_has_as_many_parameters_as_the_hierarchy() -> None:
 
     assert count_parameters(replace(config, lstm=lstm), flat=True) >= hierarchy
     assert count_parameters(replace(config, lstm=lstm - 1), flat=True) < hierarchy
+
+
+def test_experiments_have_the_two_phases_whatever_the_preset_has() -> None:
+    for preset in PRESETS:
+        assert Settings(preset).config(seed=0).level.curriculum
+
+
+def test_what_was_kept_by_another_version_is_looked_at_again(tmp_path: Path) -> None:
+    look = Measuring("measures", "agent")
+    look.file(tmp_path).write_text("{}")
+    assert not look.finished(tmp_path)

@@ -12,6 +12,7 @@ import torch
 from tiny import TINY, tiny
 from torch import nn
 
+from skillstack.errors import SkillstackError
 from skillstack.learning.config import TrainConfig
 from skillstack.learning.learner import ROTATION, A2CLearner, DivergedError
 from skillstack.learning.packing import pack, unpack
@@ -141,6 +142,11 @@ def test_the_terminal_policy_practises_with_its_encoder_frozen_once_it_has_learn
     trainer.stage.turn()
     assert not moved(encoder, weights(trainer.agent.encoder_of(0)))
     assert moved(policy, weights(trainer.agent.levels[0])) == {"trunk", "action_head", "value_head"}
+
+
+def test_the_terminal_policy_must_learn_to_see_first() -> None:
+    with pytest.raises(SkillstackError, match="learn to see"):
+        tiny(seeing=0)
 
 
 def test_by_a2c_the_terminal_policy_does_not_practise() -> None:

@@ -207,7 +207,7 @@ class Looking(ABC):
         return runs / f"{self.name}.json"
 
     def finished(self, runs: Path) -> bool:
-        return self.file(runs).exists() and self.read(runs)["asked"] == self._asked()
+        return self.file(runs).exists() and self.read(runs).get("asked") == self._asked()
 
     def share_done(self, runs: Path) -> float:
         return float(self.finished(runs))

@@ -96,7 +96,8 @@ class TerminalConfig:
     ppo: PPOConfig = field(default_factory=PPOConfig)
     """PPO of stage 0, until it has learned to see."""
     seeing: int = 16_000
-    """Episodes in which it learns to see: after them its encoder is frozen, and the policy practises with it."""
+    """Episodes in which it learns to see: after them its encoder is frozen, and the policy practises with it. With as
+    many as `episodes` it does not practise."""
     practice: PPOConfig = field(
         default_factory=lambda: PPOConfig(learning_rate=1e-3, epochs=4, batch=64, hindsight=0.0)
     )
@@ -202,6 +203,8 @@ class TrainConfig:
         self._check_left_out(first, above)
         if self.seed < 0 or self.games < 1 or self.threads < 0:
             raise SkillstackError("The seed and the threads must be 0 or more, and there must be a game to play.")
+        if self.terminal.seeing < 1:
+            raise SkillstackError("The terminal policy must learn to see for some episodes before it practises.")
         if not 1 <= self.lstm <= 16384:
             raise SkillstackError(f"An LSTM has from 1 to 16384 hidden units, not {self.lstm}.")
 

@@ -118,8 +118,8 @@ class A2CLearner(LevelLearner):
             return None
         return ROTATION[self.updates // self.config.rotation % len(ROTATION)]
 
-    def learn(self, episodes: Sequence[Episode], rng: np.random.Generator, phase: int = 0) -> dict[str, float]:
-        """Keep the episodes and do the updates that they bring; nothing here changes in the course of a phase."""
+    def learn(self, episodes: Sequence[Episode], rng: np.random.Generator, before: int = 0) -> dict[str, float]:
+        """Keep the episodes and do the updates that they bring, however many episodes of the phase came before."""
         for episode, features in zip(episodes, self.frozen_features(episodes), strict=True):
             self.replay.add(episode, features)
         terms: Terms | None = None
@@ -203,9 +203,9 @@ class PPOLearner(LevelLearner):
         # with it, PPO's clipping would keep the level from unlearning what the grammar is too sure of.
         self._behaviour = isinstance(self.policy, FlatPolicy)
 
-    def learn(self, episodes: Sequence[Episode], rng: np.random.Generator, phase: int = 0) -> dict[str, float]:
+    def learn(self, episodes: Sequence[Episode], rng: np.random.Generator, before: int = 0) -> dict[str, float]:
         """Learn from fresh episodes; so many others came before them in this phase."""
-        left = max(1.0 - 0.9 * phase / (self.config.decay * self._most_episodes), 0.1)
+        left = max(1.0 - 0.9 * before / (self.config.decay * self._most_episodes), 0.1)
         for group in self.optimizer.param_groups:
             group["lr"] = self.config.learning_rate * left
         terms: Terms | None = None

@@ -114,14 +114,16 @@ class StageTrainer:
         skills = [self.curriculum.success(skill) for skill in self.stage.tasks.skills]
         return self.curriculum.all_windows_full() and all(share is not None and share >= target for share in skills)
 
-    def _practise(self) -> bool:
-        """Let the terminal policy practise with its encoder as it is from now on, if it has just learned to see."""
+    def _begin_practice(self) -> bool:
+        """Freeze the terminal policy's encoder, if it has just learned to see; returns whether it has."""
         settings = self.config.terminal
         learns_to_see = self.terminal and settings.method == "ppo" and not self.practising
         if not learns_to_see or not settings.seeing <= self.episodes < self.most_episodes:
             return False
+        updates = self.learner.updates
         self.practising = True
         self.learner = self._make_learner()
+        self.learner.updates = updates
         return True
 
     @property
@@ -143,7 +145,8 @@ class StageTrainer:
         steps = sum(episode.steps for episode in episodes)
         self.steps += steps
         switched = self._record(tasks, episodes)
-        if switched or self._practise():
+        practice_begins = self._begin_practice()
+        if switched or practice_begins:
             self.phase_began = self.episodes
         with self.timer("learn"):
             statistics = self.learner.learn(episodes, self.rng, max(self.episodes - count - self.phase_began, 0))

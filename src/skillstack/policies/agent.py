@@ -132,7 +132,7 @@ class Agent:
         )
 
     def inherit(self, level: int) -> None:
-        """Let a level start with what the one below has learned to see and to remember; its heads start anew."""
+        """Let a new level start with what the one below has learned to see and to remember; its heads start anew."""
         self.levels[level].trunk.inherit(self.levels[level - 1].trunk)
         if not self.shared_encoder:
             self.encoder_of(level).load_state_dict(self.encoder_of(level - 1).state_dict())

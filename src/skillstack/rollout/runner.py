@@ -45,7 +45,7 @@ class RunnerConfig:
     epsilon: float = 0.0
     """How often each choice of the top level is made at random."""
     at_once: bool = False
-    """Whether a call whose goal holds already ends at once, in place of taking one decision, as Algorithm 1 has it."""
+    """End a call whose goal holds already at once; by Algorithm 1, the default, it takes one decision even so."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.epsilon <= 1:

@@ -21,7 +21,9 @@ ACTIONS = (
 )  # fmt: skip
 
 # Columns of a state's arrays. x grows to the east, z to the south, y upwards, as in Minecraft.
-X, Z, FACING, HELD, PLACED, KEPT = range(6)  # agent: HELD and PLACED are item numbers, or NOTHING; KEPT, or ANYTHING
+# Of the agent, HELD and PLACED are item numbers or NOTHING; KEPT is what the hand must hold for "find": one of these,
+# or ANYTHING.
+X, Z, FACING, HELD, PLACED, KEPT = range(6)
 X0, Z0, X1, Z1, THEME = range(5)  # room: its first cell and one past its last, and which of the two looks it has
 ITEM, BLOCK_X, BLOCK_Z, BLOCK_Y = range(4)  # block: ITEM is NOTHING for an unused slot; y is 0 or 1
 NOTHING, ANYTHING = -1, -2

@@ -81,8 +81,7 @@ def _read(config: RoomsConfig, data: Any) -> State:
     state["look"] = _whole(data["look"], config.num_looks - 1)
     for column, name in ((HELD, "held"), (PLACED, "placed")):
         state["agent"][0, column] = NOTHING if data[name] is None else _item(config, data[name])
-    kept = data["kept"]
-    state["agent"][0, KEPT] = {None: ANYTHING, EMPTY: NOTHING}[kept] if kept in (None, EMPTY) else _item(config, kept)
+    state["agent"][0, KEPT] = _kept(config, data["kept"])
     for slot, block in enumerate(blocks):
         state["blocks"][0, slot] = block
     state["blocks"][0, len(blocks) :, ITEM] = NOTHING
@@ -115,6 +114,12 @@ def _item(config: RoomsConfig, word: Any) -> int:
     if word not in config.items:
         raise unknown("item", str(word), config.items)
     return config.items.index(word)
+
+
+def _kept(config: RoomsConfig, word: Any) -> int:
+    if word is None:
+        return ANYTHING
+    return NOTHING if word == EMPTY else _item(config, word)
 
 
 def _whole(value: Any, most: int) -> int:
