@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from skillstack import Instruction, make_stages
+from skillstack.instructions import TaskArray
 from skillstack.learning.replay import Replay
 from skillstack.rollout.episode import Episode
 from skillstack.rollout.player import RandomPlayer
@@ -112,6 +115,30 @@ def test_hindsight_spans_end_when_a_task_comes_to_hold_and_start_where_it_did_no
             assert 1 <= len(rows) <= 4
             found += 1
     assert found > 10
+
+
+def test_hindsight_leaves_out_what_did_more_than_the_task() -> None:
+    """What is reached at the end is "find red"; on the way "get red" came about, which is of a later skill."""
+    episode = next(episode for episode in play(0, count=40) if len(episode) >= 4)
+    tasks = np.array([[0, 0], [1, 0]])
+    for changed, starts in ((None, {0, 1, 2, 3}), (1, {2, 3}), (3, set())):
+        reached = np.zeros((5, 2), np.bool_)
+        reached[4, 0] = True
+        if changed is not None:
+            reached[changed + 1 :, 1] = True
+        begun = {_start_of_find(replace(episode, reached=reached), tasks, seed) for seed in range(40)}
+        assert begun - {None} == starts
+
+
+def _start_of_find(episode: Episode, tasks: TaskArray, seed: int) -> int | None:
+    """Where the hindsight of "find" begins in the first four decisions, if there is any."""
+    replay = Replay(1000, gamma=0.9)
+    replay.add(episode)
+    replay.add_hindsight(episode, tasks, 1.0, 4, np.random.default_rng(seed))
+    found = [
+        batch for span in replay.spans(hindsight=True) if not (batch := replay.batch(np.array([span]))).tasks.any()
+    ]
+    return int(found[0].rows[0]) if found else None
 
 
 def test_its_state_brings_everything_back() -> None:

@@ -26,6 +26,7 @@ from skillstack.learning.losses import (
 )
 from skillstack.learning.packing import load_optimizer_state, optimizer_state
 from skillstack.learning.replay import Batch, Replay
+from skillstack.learning.rmsprop import RMSprop
 from skillstack.policies.agent import Agent
 from skillstack.policies.flat import FlatOutput, FlatPolicy
 from skillstack.rollout.episode import Episode
@@ -49,12 +50,9 @@ class DivergedError(SkillstackError):
 class LevelLearner:
     """What both learners share: a level's networks, an optimiser, and steps down a loss."""
 
-    def __init__(
-        self, agent: Agent, level: int, *, train_encoder: bool, render: Render, timer: Timer, gradient_norm: float
-    ) -> None:
+    def __init__(self, agent: Agent, level: int, *, train_encoder: bool, render: Render, timer: Timer) -> None:
         self.policy, self.encoder = agent.levels[level], agent.encoder_of(level)
         self.train_encoder, self.render, self.timer = train_encoder, render, timer
-        self._gradient_norm = gradient_norm
         modules: list[nn.Module] = [self.policy, self.encoder] if train_encoder else [self.policy]
         self.parameters = [parameter for module in modules for parameter in module.parameters()]
         self.optimizer: torch.optim.Optimizer
@@ -93,8 +91,11 @@ class LevelLearner:
             self.optimizer.zero_grad(set_to_none=True)
             parts.sum().backward()  # type: ignore[no-untyped-call]
         with self.timer("optimizer"):
-            nn.utils.clip_grad_norm_(self.parameters, self._gradient_norm)
-            self.optimizer.step()
+            self.step()
+
+    def step(self) -> None:
+        """Move the weights by their gradients."""
+        self.optimizer.step()
 
 
 class A2CLearner(LevelLearner):
@@ -103,11 +104,9 @@ class A2CLearner(LevelLearner):
     def __init__(
         self, agent: Agent, level: int, config: A2CConfig, *, train_encoder: bool, render: Render, timer: Timer
     ) -> None:
-        super().__init__(
-            agent, level, train_encoder=train_encoder, render=render, timer=timer, gradient_norm=config.gradient_norm
-        )
+        super().__init__(agent, level, train_encoder=train_encoder, render=render, timer=timer)
         self.config = config
-        self.optimizer = torch.optim.RMSprop(self.parameters, lr=config.learning_rate, foreach=True)
+        self.optimizer = RMSprop(self.parameters, config.learning_rate, config.gradient_norm)
         self.replay = Replay(config.replay, config.gamma, behaviour=config.true_weights)
         self.updates = 0
 
@@ -192,9 +191,7 @@ class PPOLearner(LevelLearner):
         render: Render,
         timer: Timer,
     ) -> None:
-        super().__init__(
-            agent, level, train_encoder=train_encoder, render=render, timer=timer, gradient_norm=config.gradient_norm
-        )
+        super().__init__(agent, level, train_encoder=train_encoder, render=render, timer=timer)
         self.config, self._most_episodes = config, most_episodes
         self.optimizer = torch.optim.Adam(self.parameters, lr=config.learning_rate, eps=1e-5)
         self.updates = 0
@@ -237,6 +234,10 @@ class PPOLearner(LevelLearner):
         self.descend(losses)
         self.updates += 1
         return Terms(losses, terms.statistics)
+
+    def step(self) -> None:
+        nn.utils.clip_grad_norm_(self.parameters, self.config.gradient_norm)
+        super().step()
 
     def _fresh(self, played: Played, rng: np.random.Generator) -> Replay:
         """The episodes as they were meant, and what they achieved in hindsight."""

@@ -79,15 +79,19 @@ class Replay:
         """The episode just added as successes of other tasks: whenever it achieved one, from shortly before it on.
 
         It starts a random number of `steps` before the success. `tasks` are those of `episode.reached`. A moment at
-        which the task is achieved already is no start for it.
+        which the task is achieved already is no start for it, and neither is one after which a task of a later skill
+        came about or was undone: who picks up a block on the way to another did more than find it.
         """
         assert episode.reached is not None, "the runner was not asked for hindsight"
         first = self.num_decisions - len(episode)
         reached = episode.reached
         for end, number in np.argwhere(reached[1:] & ~reached[:-1]).tolist():
-            before = np.flatnonzero(reached[: end + 1, number])
-            earliest = max(int(before[-1]) + 1 if len(before) else 0, end + 1 - steps)
-            begin = int(rng.integers(earliest, end + 1))
+            later = reached[: end + 2, tasks[:, 0] > tasks[number, 0]]
+            spoilt = reached[: end + 1, number] | (later[1:] != later[:-1]).any(axis=1)
+            start = int(np.flatnonzero(spoilt)[-1]) + 1 if spoilt.any() else 0
+            if start > end:
+                continue
+            begin = int(rng.integers(max(start, end + 1 - steps), end + 1))
             self._add_span(first + begin, end + 1 - begin, tasks[number], success, hindsight=True)
 
     def _add_span(self, start: int, length: int, task: Array, reward: float, *, hindsight: bool) -> None:
