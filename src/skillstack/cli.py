@@ -40,7 +40,7 @@ class Plan:
     world: WorldName = "rooms"
     """Where to play: in the embedded rooms, or in Minecraft."""
     server: str | None = None
-    """A Minecraft server to join, HOST:PORT; by default one of our own is started."""
+    """A Minecraft server to join, HOST:PORT or ACCOUNT@HOST:PORT; by default one of our own is started."""
     greedy: bool = False
     """Take the likeliest choice in place of a drawn one."""
     probabilities: bool = False
@@ -64,7 +64,7 @@ class Evaluate:
     world: WorldName = "rooms"
     """Where to play: in the embedded rooms, or in Minecraft."""
     server: str | None = None
-    """A Minecraft server to join, HOST:PORT; by default one of our own is started."""
+    """A Minecraft server to join, HOST:PORT or ACCOUNT@HOST:PORT; by default one of our own is started."""
     episodes: int = 200
     """How many games to play of each skill, evenly over its colours."""
     seed: int = 0
@@ -142,7 +142,7 @@ class Viewer:
     world: WorldName = "rooms"
     """Where to play: in the embedded rooms, or in Minecraft."""
     server: str | None = None
-    """A Minecraft server to join, HOST:PORT; by default one of our own is started."""
+    """A Minecraft server to join, HOST:PORT or ACCOUNT@HOST:PORT; by default one of our own is started."""
     host: str = "127.0.0.1"
     """The address to listen on; only this machine can reach the default one."""
     port: int = 8421

@@ -177,7 +177,7 @@ class TrainConfig:
     world_name: Annotated[WorldName, tyro.conf.arg(name="world")] = "rooms"
     """Where the games are played: in the embedded rooms, or in Minecraft."""
     server: str | None = None
-    """A Minecraft server to join, HOST:PORT; by default one of our own is started."""
+    """A Minecraft server to join, HOST:PORT or ACCOUNT@HOST:PORT; by default one of our own is started."""
     terminal: TerminalConfig = field(default_factory=TerminalConfig)
     """How pi_0 is learned."""
     ppo: PPOConfig = field(

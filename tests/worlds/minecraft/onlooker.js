@@ -5,7 +5,7 @@ const { createRequire } = require('module')
 const [, , folder, port, plot, ...size] = process.argv
 const { Player } = createRequire(folder + '/bridge.js')('./player')
 
-const onlooker = new Player(Number(plot), { host: '127.0.0.1', port: Number(port) }, 2, 'onlooker')
+const onlooker = new Player(Number(plot), { host: '127.0.0.1', port: Number(port) }, 2, { username: 'onlooker' })
 const [width, height, depth] = size.map(Number)
 onlooker.join().then(() => onlooker.see([width, height, depth])).then(() => {
   const found = []

@@ -105,6 +105,33 @@ class TestAnExistingServer:
             server.end()
 
 
+class TestAnAccount:
+    def test_is_named_before_the_server(self) -> None:
+        found = session.session_for("alex@example.org@localhost:25565")
+        assert (found.account, found.server) == ("alex@example.org", ("localhost", 25565))
+        assert session.session_for("localhost:25565").account is None
+
+    @pytest.mark.usefixtures("minecraft")
+    def test_plays_one_game_at_a_time(self) -> None:
+        server = session._Process("A server", "server.js", "4", speaks="stderr")
+        try:
+            with pytest.raises(SkillstackError, match="alex can play one game at a time, not 2: say --games 1"):
+                MinecraftWorld(num_games=2, server=f"alex@127.0.0.1:{server.hear(60)['port']}")
+        finally:
+            server.end()
+
+    def test_is_told_what_to_do_to_sign_in(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """Whatever the bridge says to the user on the way to its answer."""
+        script = tmp_path / "bridge.js"
+        script.write_text("""console.log('{"notice": "Open a page."}'); console.log('{"id": 1}')""")
+        bridge = session._Process("A bridge", str(script), speaks="stdout")
+        try:
+            assert bridge.hear(60) == {"id": 1}
+        finally:
+            bridge.end()
+        assert capsys.readouterr().err == "Open a page.\n"
+
+
 @pytest.mark.usefixtures("minecraft")
 def test_nothing_outlives_a_program_that_is_killed() -> None:
     program = (

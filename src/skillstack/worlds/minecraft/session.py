@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ VIEWER = BRIDGE / "node_modules" / "prismarine-viewer"
 FARTHEST_VIEW = 8  # chunks, for the largest rooms there are
 START_SECONDS = 120.0  # a cold start on a busy machine
 END_SECONDS = 2.0
+SIGN_IN_SECONDS = 600.0  # with an account, for which somebody may have to open a page first
 
 Answer = dict[str, Any]
 
@@ -65,7 +67,7 @@ class _Process:
             raise SkillstackError(f"{self.what} ended unexpectedly{self._last_words()}.") from error
 
     def hear(self, seconds: float) -> Answer:
-        """The next line that is JSON; anything else that is said is passed over."""
+        """The next answer, a line of JSON. Notices are for the user; anything else that is said is passed over."""
         until = monotonic() + seconds
         while True:
             try:
@@ -76,7 +78,9 @@ class _Process:
                 raise SkillstackError(f"{self.what} ended unexpectedly{self._last_words()}.")
             if line.startswith(b"{"):
                 answer: Answer = json.loads(line)
-                return answer
+                if "notice" not in answer:
+                    return answer
+                sys.stderr.write(answer["notice"] + "\n")
 
     def _last_words(self) -> str:
         self._words.seek(0)
@@ -102,6 +106,8 @@ class Session:
 
     server: tuple[str, int] | None
     """The one to join, or None for our own."""
+    account: str | None = None
+    """Of Microsoft, to join with; otherwise the server must be in offline mode."""
     patience: float = 60.0
     """Seconds that a request may take."""
     generation: int = 0
@@ -137,7 +143,10 @@ class Session:
             self.stop()
             try:
                 self.address = self.server or self._start_server()
-                bridge = _Process("The Minecraft bridge", "bridge.js", *map(str, self.address), speaks="stdout")
+                account = [] if self.account is None else [self.account]
+                bridge = _Process(
+                    "The Minecraft bridge", "bridge.js", *map(str, self.address), *account, speaks="stdout"
+                )
                 self._processes.insert(0, bridge)
                 self.generation += 1
                 self.ask({"do": "hello"}, START_SECONDS)
@@ -180,12 +189,19 @@ _SESSIONS: dict[tuple[int, str | None], Session] = {}  # by process, as children
 
 
 def session_for(server: str | None) -> Session:
-    """The session of this process with a server, "HOST:PORT" or None for the embedded one."""
+    """The session of this process with a server, "HOST:PORT", "ACCOUNT@HOST:PORT", or None for the embedded one."""
     check_installed()
     key = (os.getpid(), server)
     if key not in _SESSIONS:
-        _SESSIONS[key] = Session(None if server is None else _address(server))
+        _SESSIONS[key] = Session(None) if server is None else _session_with(server)
     return _SESSIONS[key]
+
+
+def _session_with(server: str) -> Session:
+    account, _, address = server.rpartition("@")  # an account's name may be a mail address
+    if not account:
+        return Session(_address(address))
+    return Session(_address(address), account, patience=SIGN_IN_SECONDS)
 
 
 @atexit.register

@@ -13,6 +13,8 @@ const JOIN_AT_ONCE = 8 // players; more at a time only keep each other waiting
 
 const players = new Map() // by plot
 const address = { host: process.argv[2], port: Number(process.argv[3]) }
+const account = process.argv[4]
+const announce = notice => answers(JSON.stringify({ notice }) + '\n')
 
 const REQUESTS = {
   // Is there a server that we can talk to?
@@ -29,6 +31,9 @@ const REQUESTS = {
 
   // Let a player join for each plot that has none yet, and build the same rooms on each.
   async build ({ plots, blocks, size, view }) {
+    if (account && new Set([...players.keys(), ...plots]).size > 1) {
+      throw new Error(`The account ${account} can play one game at a time, not ${plots.length}: say --games 1.`)
+    }
     const built = []
     for (let first = 0; first < plots.length; first += JOIN_AT_ONCE) {
       built.push(...await Promise.all(plots.slice(first, first + JOIN_AT_ONCE).map(async plot => {
@@ -37,7 +42,7 @@ const REQUESTS = {
           players.delete(plot)
         }
         if (!players.has(plot)) {
-          const player = new Player(plot, address, view)
+          const player = new Player(plot, address, view, { account, announce })
           players.set(plot, player)
           await player.join()
         }

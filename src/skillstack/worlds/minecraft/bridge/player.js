@@ -15,6 +15,8 @@ const SENTINEL = [0, -1, 0] // the place under the floor whose change says that 
 const HAND = 36 // the first slot of the bar at the bottom
 const PATIENCE = 1500 // ms until a request that the server did not answer is made again; then longer each time
 const TRIES = 6
+const ARRIVAL = 30_000 // ms until a player must be in the game
+const SIGN_IN = 600_000 // and with an account, for which somebody may have to open a page first
 const REFUSAL = /permission|unknown|not found/i // what servers say to a player who may not use a command
 
 // x grows to the east, z to the south; facings are north, east, south, west.
@@ -26,8 +28,10 @@ const TURN_RIGHT = 5
 const PICK_UP = 6
 
 class Player {
-  constructor (plot, address, viewDistance, username = `skillstack${plot}`) {
-    this.username = username
+  // With an account, it signs in to Microsoft: `announce` is told what the user has to do for that.
+  constructor (plot, address, viewDistance, { username = `skillstack${plot}`, account, announce } = {}) {
+    this.login = account ? { username: account, auth: 'microsoft', onMsaCode: code => announce(signIn(account, code)) } : { username, auth: 'offline' }
+    this.arrival = account ? SIGN_IN : ARRIVAL
     this.origin = ORIGIN.offset(SPACING * (plot % ROW), 0, SPACING * Math.floor(plot / ROW))
     this.address = address
     this.viewDistance = viewDistance
@@ -41,8 +45,7 @@ class Player {
   async join () {
     const bot = this.bot = mineflayer.createBot({
       ...this.address,
-      username: this.username,
-      auth: 'offline',
+      ...this.login,
       version: VERSION,
       hideErrors: true,
       viewDistance: this.viewDistance,
@@ -57,7 +60,7 @@ class Player {
     this.ended.catch(() => {}) // whoever waits next is told
     bot._client.on('position', packet => this.moved(packet))
     bot.on('messagestr', text => { if (REFUSAL.test(text)) this.refusal = text })
-    await this.within(30_000, new Promise(resolve => bot.once('spawn', resolve)), 'let the player in')
+    await this.within(this.arrival, new Promise(resolve => bot.once('spawn', resolve)), 'let the player in')
     if (bot.game.gameMode !== 'creative') {
       bot.chat('/gamemode creative')
       await this.within(3000, until(bot, 'game', () => bot.game.gameMode === 'creative').promise,
@@ -308,6 +311,7 @@ const sleep = (milliseconds, value) => new Promise(resolve => setTimeout(resolve
 const name = ({ host, port }) => `The Minecraft server ${host}:${port}`
 const whole = ({ x, y, z }) => `${x} ${y} ${z}`
 const fixed = ({ x, y, z }) => [x, y, z].map(part => part.toFixed(1)).join(' ')
+const signIn = (account, { message }) => `To play as ${account}: ${message}`
 const plain = reason => String(typeof reason === 'string' && reason.startsWith('{') ? JSON.parse(reason).text : reason?.text ?? reason)
 
 module.exports = { Player, VERSION }
