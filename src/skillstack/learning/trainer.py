@@ -69,7 +69,6 @@ class StageTrainer:
         )
         self.rng = np.random.default_rng((config.seed, stage.level))
         self.episodes = self.steps = self.phase_began = 0
-        self.practising = False
         self._fresh_steps, self._fresh_seconds = 0, 0.0  # since this object was made
         self._render = world.render
         self.learner = self._make_learner()
@@ -114,17 +113,18 @@ class StageTrainer:
         skills = [self.curriculum.success(skill) for skill in self.stage.tasks.skills]
         return self.curriculum.all_windows_full() and all(share is not None and share >= target for share in skills)
 
-    def _begin_practice(self) -> bool:
-        """Freeze the terminal policy's encoder, if it has just learned to see; returns whether it has."""
+    @property
+    def practising(self) -> bool:
+        """Whether the terminal policy has learned to see, and practises with its encoder frozen."""
         settings = self.config.terminal
-        learns_to_see = self.terminal and settings.method == "ppo" and not self.practising
-        if not learns_to_see or not settings.seeing <= self.episodes < self.most_episodes:
-            return False
+        learns_to_see = self.terminal and settings.method == "ppo" and settings.seeing < self.most_episodes
+        return learns_to_see and self.episodes >= settings.seeing
+
+    def _begin_practice(self) -> None:
+        """Go on with a learner that leaves the encoder as it is."""
         updates = self.learner.updates
-        self.practising = True
         self.learner = self._make_learner()
         self.learner.updates = updates
-        return True
 
     @property
     def phase(self) -> str:
@@ -138,15 +138,16 @@ class StageTrainer:
         count = self.config.games
         tasks = [self.curriculum.draw(self.rng) for _ in range(count)]
         seeds = mix(mix(self.config.seed, self.stage.level), np.arange(self.episodes, self.episodes + count))
-        epsilon, phase = self.epsilon, self.phase
+        epsilon, phase, practised = self.epsilon, self.phase, self.practising
         with self.timer("play"):
             episodes = self._runner.play(tasks, seeds.tolist(), self.level, epsilon)
         self.episodes += count
         steps = sum(episode.steps for episode in episodes)
         self.steps += steps
         switched = self._record(tasks, episodes)
-        practice_begins = self._begin_practice()
-        if switched or practice_begins:
+        if self.practising and not practised:
+            self._begin_practice()
+        if switched or self.practising != practised:
             self.phase_began = self.episodes
         with self.timer("learn"):
             statistics = self.learner.learn(episodes, self.rng, max(self.episodes - count - self.phase_began, 0))
@@ -198,7 +199,6 @@ class StageTrainer:
             "episodes": self.episodes,
             "steps": self.steps,
             "phase_began": self.phase_began,
-            "practising": self.practising,
             "rng": self.rng.bit_generator.state,
             "curriculum": self.curriculum.state(),
             "learner": self.learner.state(),
@@ -208,8 +208,7 @@ class StageTrainer:
         self.episodes, self.steps, self.phase_began = state["episodes"], state["steps"], state["phase_began"]
         self.rng.bit_generator.state = state["rng"]
         self.curriculum.load_state(state["curriculum"])
-        if state["practising"]:
-            self.practising = True
+        if self.practising:
             self.learner = self._make_learner()
         self.learner.load_state(state["learner"])
 
