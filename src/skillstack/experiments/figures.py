@@ -79,21 +79,25 @@ def _draw_method(place: Any, curves: Sequence[Any], method: str, colour: str, da
 
 
 def _bars(data: Data) -> Any:
-    """Success of each method in each test by skill; a dot is one seed."""
-    rows = list(dict.fromkeys((score.method, score.test, score.skill) for score in data.scores))
+    """A panel for each test: success of each method by skill; a dot is one seed."""
+    rows = list(dict.fromkeys((score.method, score.skill) for score in data.scores))
     skills = list(dict.fromkeys(score.skill for score in data.scores))
-    figure, place = _pyplot().subplots(figsize=(7.6, 1.0 + 0.26 * len(rows)), layout="constrained")
-    for y, (method, test, skill) in enumerate(rows):
-        found, seeds = data.success(method, test, skill), _by_seed(data, method, test, skill)
-        assert found is not None, "the rows are those that were measured"
-        colour = COLOURS[skills.index(skill) % len(COLOURS)]
-        place.barh(y, found.value, color=colour, alpha=0.45)
-        place.plot([found.low, found.high], [y, y], color="black", linewidth=1.2)
-        place.plot(seeds, [y] * len(seeds), "o", color=colour, markersize=3, alpha=0.9)
-    place.set(xlabel="success", xlim=(0, 1.02), yticks=range(len(rows)), yticklabels=[", ".join(row) for row in rows])
-    place.tick_params(axis="y", labelsize="small")
-    place.invert_yaxis()
-    place.grid(axis="x", alpha=0.25)
+    tests = list(dict.fromkeys(score.test for score in data.scores))
+    size = (3.2 + 3.2 * len(tests), 1.1 + 0.26 * len(rows))
+    figure, axes = _pyplot().subplots(1, len(tests), figsize=size, sharey=True, squeeze=False, layout="constrained")
+    for place, test in zip(axes[0], tests, strict=True):
+        for y, (method, skill) in enumerate(rows):
+            found = data.success(method, test, skill)
+            if found is not None:
+                seeds, colour = _by_seed(data, method, test, skill), COLOURS[skills.index(skill) % len(COLOURS)]
+                place.barh(y, found.value, color=colour, alpha=0.45)
+                place.plot([found.low, found.high], [y, y], color="black", linewidth=1.2)
+                place.plot(seeds, [y] * len(seeds), "o", color=colour, markersize=3, alpha=0.9)
+        place.set(title=test, xlabel="success", xlim=(0, 1.02))
+        place.grid(axis="x", alpha=0.25)
+    axes[0, 0].set(yticks=range(len(rows)), yticklabels=[", ".join(row) for row in rows])
+    axes[0, 0].tick_params(axis="y", labelsize="small")
+    axes[0, 0].invert_yaxis()
     return figure
 
 
