@@ -98,9 +98,7 @@ class TerminalConfig:
     seeing: int = 16_000
     """Episodes in which it learns to see: after them its encoder is frozen, and the policy practises with it. With as
     many as `episodes` it does not practise."""
-    practice: PPOConfig = field(
-        default_factory=lambda: PPOConfig(learning_rate=1e-3, epochs=4, batch=64, hindsight=0.0)
-    )
+    practice: PPOConfig = field(default_factory=lambda: PPOConfig(epochs=4, batch=64, hindsight=0.0))
     """PPO from there on. Without hindsight: it imitates what is done anyway, until three of eight actions are left."""
 
 
