@@ -89,7 +89,15 @@ def test_without_the_grammar_nothing_is_counted_and_nothing_guided() -> None:
     grammar = trainer.agent.grammars[1]
     assert grammar is not None
     assert grammar.to_json()["counts"] == {}
-    assert not trainer.stage._runner.config.grammar
+    assert not any(runner.config.grammar for runner in trainer.stage._runners.values())
+
+
+def test_every_so_often_a_level_plays_without_its_own_grammar() -> None:
+    for share, expected in ((0.0, [True] * 4), (0.5, [True, False, True, False]), (1.0, [False] * 4)):
+        trainer = level_one(tiny(unguided=share))
+        assert [trainer.stage.turn()["guided"] for _ in range(4)] == expected
+    with pytest.raises(SkillstackError, match="from 0 to 1, not 2"):
+        tiny(unguided=2)
 
 
 def test_positive_episodes_are_counted_into_the_grammar() -> None:

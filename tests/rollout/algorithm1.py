@@ -108,7 +108,7 @@ def decide(
     instruction_policy = np.outer(skill, item).ravel()
     chances.update(mu_switch=switch_policy, mu_skill=skill, mu_item=item)
     grammar = game.player.grammars[level]
-    if grammar and game.config.grammar:
+    if grammar and game.config.grammar and (game.config.top_grammar or level < game.top):
         prior = grammar.prior(np.array([task]), np.array([previous]))
         switch_policy = product(switch_policy, prior.switch[0])
         instruction_policy = product(instruction_policy, prior.instruction[0])

@@ -71,6 +71,7 @@ def logged(player: Player, world: World, log: list[tuple]) -> list[tuple]:
         (False, {"epsilon": 0.3}, ToyPlayer, 400),
         (False, {"greedy": True}, ToyPlayer, 200),
         (False, {"grammar": False}, ToyPlayer, 200),
+        (False, {"top_grammar": False}, ToyPlayer, 200),
         (False, {"at_once": True}, ToyPlayer, 200),
         (True, {"epsilon": 0.1}, AgentPlayer, 100),
     ],

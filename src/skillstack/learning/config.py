@@ -126,6 +126,9 @@ class LevelConfig:
     """Episodes until epsilon has come down to 0."""
     grammar: bool = True
     """Learn the stochastic temporal grammar, and let it guide the choices."""
+    unguided: float = 0.0
+    """The share of turns in which a level plays without its own grammar while it learns: what a grammar always sets
+    right, the policy behind it never learns."""
     smoothing: float = 0.0
     """Weight of the uniform distribution in the grammar, in counts; 0 is the paper's maximum likelihood."""
 
@@ -203,6 +206,8 @@ class TrainConfig:
             raise SkillstackError("The seed and the threads must be 0 or more, and there must be a game to play.")
         if self.terminal.seeing < 1:
             raise SkillstackError("The terminal policy must learn to see for some episodes before it practises.")
+        if not 0 <= self.level.unguided <= 1:
+            raise SkillstackError(f"The share of turns without grammar is from 0 to 1, not {self.level.unguided}.")
         if not 1 <= self.lstm <= 16384:
             raise SkillstackError(f"An LSTM has from 1 to 16384 hidden units, not {self.lstm}.")
 
@@ -279,6 +284,7 @@ PRESETS = {
             episodes=20_000,
             target=0.985,
             curriculum=False,
+            unguided=0.5,
             smoothing=1.0,
         ),
     ),

@@ -73,8 +73,10 @@ class StageTrainer:
         self._render = world.render
         self.learner = self._make_learner()
         hindsight = isinstance(self.learner, PPOLearner)
-        runner = RunnerConfig(config.limits, grammar=settings.grammar)
-        self._runner = Runner(world, AgentPlayer(self.agent), runner, hindsight=hindsight, timer=timer)
+        self._runners = {}
+        for guided in (True, False):
+            runner = RunnerConfig(config.limits, grammar=settings.grammar, top_grammar=guided)
+            self._runners[guided] = Runner(world, AgentPlayer(self.agent), runner, hindsight=hindsight, timer=timer)
 
     def _make_learner(self) -> A2CLearner | PPOLearner:
         terminal = self.config.terminal
@@ -102,6 +104,12 @@ class StageTrainer:
         settings = self.config.level
         left = 1.0 - (self.episodes - self.phase_began) / max(settings.epsilon_episodes, 1)
         return settings.epsilon * max(left, 0.0)
+
+    @property
+    def guided(self) -> bool:
+        """Whether the level plays its next turn with its own grammar."""
+        turn, share = self.episodes // self.config.games, self.config.level.unguided
+        return int((turn + 1) * share) == int(turn * share)
 
     @property
     def finished(self) -> bool:
@@ -138,9 +146,9 @@ class StageTrainer:
         count = self.config.games
         tasks = [self.curriculum.draw(self.rng) for _ in range(count)]
         seeds = mix(mix(self.config.seed, self.stage.level), np.arange(self.episodes, self.episodes + count))
-        epsilon, phase, practised = self.epsilon, self.phase, self.practising
+        epsilon, phase, practised, guided = self.epsilon, self.phase, self.practising, self.guided
         with self.timer("play"):
-            episodes = self._runner.play(tasks, seeds.tolist(), self.level, epsilon)
+            episodes = self._runners[guided].play(tasks, seeds.tolist(), self.level, epsilon)
         self.episodes += count
         steps = sum(episode.steps for episode in episodes)
         self.steps += steps
@@ -165,6 +173,7 @@ class StageTrainer:
             "success": float(np.mean([episode.success for episode in episodes])),
             "windows": self.windows,
             "epsilon": epsilon,
+            "guided": guided,
             "not executable": _share(episodes, "refusals", "calls"),
             "length": float(np.mean([len(episode) for episode in episodes])),
             "novel phase begins": switched,

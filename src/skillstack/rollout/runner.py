@@ -42,6 +42,8 @@ class RunnerConfig:
     """Take the likeliest choice in place of a drawn one."""
     grammar: bool = True
     """Let the grammars guide the choice of switch and instruction."""
+    top_grammar: bool = True
+    """Let the top level's own grammar guide it, too; those below keep theirs."""
     epsilon: float = 0.0
     """How often each choice of the top level is made at random."""
     at_once: bool = False
@@ -242,7 +244,8 @@ class Runner:
         tasks = self._tasks[slots, level]
         with self.timer("network"):
             proposal = self.player.propose(level, slots, tasks)
-        grammar = self.player.grammars[level] if self.config.grammar else None
+        guided = self.config.grammar and (self.config.top_grammar or level < self._top)
+        grammar = self.player.grammars[level] if guided else None
         draws = uniforms(self._seeds[slots][:, None], self._draws[slots][:, None] * np.uint64(DRAWS) + _PLACES)
         exploration = self._exploration if level == self._top else self._exploration._replace(epsilon=0.0)
         choices = choose(proposal, grammar, tasks, self._previous[slots, level], draws, exploration)
