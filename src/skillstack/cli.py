@@ -142,7 +142,7 @@ class Viewer:
     world: WorldName = "rooms"
     """Where to play: in the embedded rooms, or in Minecraft."""
     server: str | None = None
-    """A Minecraft server to join, HOST:PORT or ACCOUNT@HOST:PORT; by default one of our own is started."""
+    """A Minecraft server to join, HOST:PORT, in offline mode; by default one of our own is started."""
     host: str = "127.0.0.1"
     """The address to listen on; only this machine can reach the default one."""
     port: int = 8421
@@ -296,6 +296,7 @@ def evaluate(args: Evaluate, console: Console) -> None:
             )  # fmt: skip
         console.print(results_table(evaluation, items=args.colours))
         evaluations.append(evaluation)
+        del world, player  # a Minecraft world's players leave before those of the next room join
     for path, dump in ((args.json, dump_json), (args.csv, dump_csv)):
         if path:
             path.write_text(dump(evaluations), encoding="utf-8")

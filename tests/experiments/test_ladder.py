@@ -67,9 +67,11 @@ def test_the_wide_flat_policy_has_as_many_parameters_as_the_hierarchy() -> None:
     assert count_parameters(replace(config, lstm=lstm - 1), flat=True) < hierarchy
 
 
-def test_experiments_have_the_two_phases_whatever_the_preset_has() -> None:
+def test_experiments_have_the_two_phases_and_the_grammar_whatever_the_preset_has() -> None:
     for preset in PRESETS:
-        assert Settings(preset).config(seed=0).level.curriculum
+        level = Settings(preset).config(seed=0).level
+        assert level.curriculum
+        assert level.unguided == 0
 
 
 def test_what_was_kept_by_another_version_is_looked_at_again(tmp_path: Path) -> None:

@@ -118,16 +118,31 @@ def test_hindsight_spans_end_when_a_task_comes_to_hold_and_start_where_it_did_no
 
 
 def test_hindsight_leaves_out_what_did_more_than_the_task() -> None:
-    """What is reached at the end is "find red"; on the way "get red" came about, which is of a later skill."""
+    """What is reached at the end is "find red"; on the way "get red" came about, or was undone."""
     episode = next(episode for episode in play(0, count=40) if len(episode) >= 4)
     tasks = np.array([[0, 0], [1, 0]])
-    for changed, starts in ((None, {0, 1, 2, 3}), (1, {2, 3}), (3, set())):
-        reached = np.zeros((5, 2), np.bool_)
-        reached[4, 0] = True
-        if changed is not None:
-            reached[changed + 1 :, 1] = True
-        begun = {_start_of_find(replace(episode, reached=reached), tasks, seed) for seed in range(40)}
-        assert begun - {None} == starts
+    for came_about in (True, False):
+        for changed, starts in ((None, {0, 1, 2, 3}), (1, {2, 3}), (3, set())):
+            reached = np.zeros((5, 2), np.bool_)
+            reached[4, 0] = True
+            reached[:, 1] = not came_about
+            if changed is not None:
+                reached[changed + 1 :, 1] = came_about
+            begun = {_start_of_find(replace(episode, reached=reached), tasks, seed) for seed in range(40)}
+            assert begun - {None} == starts
+
+
+def test_hindsight_of_other_skills_may_undo_what_it_must() -> None:
+    """Whoever puts a block down no longer has it, in whatever order the two skills were learned."""
+    episode = next(episode for episode in play(0, count=40) if len(episode) >= 4)
+    reached = np.zeros((5, 3), np.bool_)
+    reached[:4, 1], reached[4, 2] = True, True
+    for get, put in ((1, 2), (2, 1)):
+        replay = Replay(1000, gamma=0.9)
+        replay.add(episode)
+        tasks = np.array([[0, 0], [get, 0], [put, 0]])
+        replay.add_hindsight(replace(episode, reached=reached), tasks, 1.0, 4, np.random.default_rng(0))
+        assert [replay.batch(np.array([span])).tasks.tolist() for span in replay.spans(hindsight=True)] == [[[put, 0]]]
 
 
 def _start_of_find(episode: Episode, tasks: TaskArray, seed: int) -> int | None:

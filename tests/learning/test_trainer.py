@@ -89,13 +89,22 @@ def test_without_the_grammar_nothing_is_counted_and_nothing_guided() -> None:
     grammar = trainer.agent.grammars[1]
     assert grammar is not None
     assert grammar.to_json()["counts"] == {}
-    assert not any(runner.config.grammar for runner in trainer.stage._runners.values())
+    assert not trainer.stage._runner.config.grammar
 
 
-def test_every_so_often_a_level_plays_without_its_own_grammar() -> None:
+def test_every_so_often_a_level_plays_without_its_own_grammar(monkeypatch: pytest.MonkeyPatch) -> None:
     for share, expected in ((0.0, [True] * 4), (0.5, [True, False, True, False]), (1.0, [False] * 4)):
-        trainer = level_one(tiny(unguided=share))
+        trainer, played = level_one(tiny(unguided=share)), []
+        play = trainer.stage._runner.play
+
+        def noting(*args: Any, play: Any = play, played: list[bool] = played, **settings: Any) -> Any:
+            played.append(settings["top_grammar"])
+            return play(*args, **settings)
+
+        monkeypatch.setattr(trainer.stage._runner, "play", noting)
         assert [trainer.stage.turn()["guided"] for _ in range(4)] == expected
+        assert played == expected
+    assert "guided" not in Trainer(TINY).stage.turn()  # pi_0 has no grammar
     with pytest.raises(SkillstackError, match="from 0 to 1, not 2"):
         tiny(unguided=2)
 

@@ -81,6 +81,11 @@ def test_a_server_is_for_minecraft_only(command: list[str], capsys: pytest.Captu
     assert "say --world minecraft" in capsys.readouterr().err
 
 
+def test_an_account_can_play_one_game_and_the_viewer_needs_more(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["view", "--no-browser", "--world", "minecraft", "--server", "alex@localhost:25565"]) == 2
+    assert "leave the account out" in capsys.readouterr().err
+
+
 def test_without_the_extra_it_says_how_to_get_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

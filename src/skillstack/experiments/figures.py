@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.util import find_spec
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#0
 """Okabe and Ito's, which people with any kind of colour vision can tell apart; lines differ in their dashes, too."""
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1)), (0, (1, 1)), "-")
 GRID_POINTS = 200
+MOST_COLUMNS = 3
 NEEDED = 'Figures need matplotlib: pip install "skillstack[reproduce]" brings it.'
 
 
@@ -80,25 +82,34 @@ def _draw_method(place: Any, curves: Sequence[Any], method: str, colour: str, da
 
 def _bars(data: Data) -> Any:
     """A panel for each test: success of each method by skill; a dot is one seed."""
-    rows = list(dict.fromkeys((score.method, score.skill) for score in data.scores))
-    skills = list(dict.fromkeys(score.skill for score in data.scores))
     tests = list(dict.fromkeys(score.test for score in data.scores))
-    size = (3.2 + 3.2 * len(tests), 1.1 + 0.26 * len(rows))
-    figure, axes = _pyplot().subplots(1, len(tests), figsize=size, sharey=True, squeeze=False, layout="constrained")
-    for place, test in zip(axes[0], tests, strict=True):
-        for y, (method, skill) in enumerate(rows):
-            found = data.success(method, test, skill)
-            if found is not None:
-                seeds, colour = _by_seed(data, method, test, skill), COLOURS[skills.index(skill) % len(COLOURS)]
-                place.barh(y, found.value, color=colour, alpha=0.45)
-                place.plot([found.low, found.high], [y, y], color="black", linewidth=1.2)
-                place.plot(seeds, [y] * len(seeds), "o", color=colour, markersize=3, alpha=0.9)
-        place.set(title=test, xlabel="success", xlim=(0, 1.02))
-        place.grid(axis="x", alpha=0.25)
-    axes[0, 0].set(yticks=range(len(rows)), yticklabels=[", ".join(row) for row in rows])
-    axes[0, 0].tick_params(axis="y", labelsize="small")
-    axes[0, 0].invert_yaxis()
+    rows = {test: list(dict.fromkeys((s.method, s.skill) for s in data.scores if s.test == test)) for test in tests}
+    columns = min(len(tests), MOST_COLUMNS)
+    lines = -(-len(tests) // columns)
+    size = (5.6 * columns, (1.1 + 0.26 * max(map(len, rows.values()))) * lines)
+    figure, axes = _pyplot().subplots(lines, columns, figsize=size, squeeze=False, layout="constrained")
+    for place, test in zip_longest(axes.flat, tests):
+        if test is None:
+            place.axis("off")
+        else:
+            _draw_test(place, data, test, rows[test])
     return figure
+
+
+def _draw_test(place: Any, data: Data, test: str, rows: Sequence[tuple[str, str]]) -> None:
+    skills = list(dict.fromkeys(score.skill for score in data.scores))
+    for y, (method, skill) in enumerate(rows):
+        found, seeds = data.success(method, test, skill), _by_seed(data, method, test, skill)
+        assert found is not None, "the rows are those that were measured"
+        colour = COLOURS[skills.index(skill) % len(COLOURS)]
+        place.barh(y, found.value, color=colour, alpha=0.45)
+        place.plot([found.low, found.high], [y, y], color="black", linewidth=1.2)
+        place.plot(seeds, [y] * len(seeds), "o", color=colour, markersize=3, alpha=0.9)
+    place.set(title=test, xlabel="success", xlim=(0, 1.02))
+    place.set(yticks=range(len(rows)), yticklabels=[", ".join(row) for row in rows])
+    place.tick_params(axis="y", labelsize="small")
+    place.invert_yaxis()
+    place.grid(axis="x", alpha=0.25)
 
 
 def _by_seed(data: Data, method: str, test: str, skill: str) -> list[float]:

@@ -53,9 +53,9 @@ class Settings:
         return 600 if self.scale == "full" else 8
 
     def config(self, seed: int, **changes: Any) -> TrainConfig:
-        """The settings of a run: the preset's, with the two phases, one thread, and what the experiment changes."""
+        """The preset's settings, with two phases, the grammar in every game, one thread, and the changes."""
         config = replace(PRESETS[self.preset], encoder=self.encoder, seed=seed, threads=1, tensorboard=False)
-        config = changed(config, level={"curriculum": True})
+        config = changed(config, level={"curriculum": True, "unguided": 0.0})
         return changed(changed(config, **TOY) if self.scale == "toy" else config, **changes)
 
 

@@ -113,7 +113,8 @@ class LevelConfig:
     episodes: int = 22_000
     """The most episodes of a stage; the paper's figure 3a shows 22,000."""
     target: float = 0.97
-    """A stage ends when this share of the last episodes was achieved, for each of its skills."""
+    """A stage ends when this share of the last episodes was achieved, for each of its skills; those played at random
+    (`epsilon`) or without grammar (`unguided`) count, too."""
     curriculum: bool = True
     """Learn the base tasks alone first; otherwise all tasks from the start."""
     threshold: float = 0.9

@@ -22,6 +22,9 @@ from skillstack.rollout.episode import Decisions, Episode
 
 Array = npt.NDArray[Any]
 
+FIRST_SKILL = 0
+"""The number of the skill that pi_0 has: words are numbered in their order of acquisition."""
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -79,15 +82,17 @@ class Replay:
         """The episode just added as successes of other tasks: whenever it achieved one, from shortly before it on.
 
         It starts a random number of `steps` before the success. `tasks` are those of `episode.reached`. A moment at
-        which the task is achieved already is no start for it, and neither is one after which a task of a later skill
-        came about or was undone: who picks up a block on the way to another did more than find it.
+        which the task is achieved already is no start for it. For the first skill, neither is one after which a task of
+        another skill came about or was undone: who picks up a block on the way to another did more than find it.
         """
         assert episode.reached is not None, "the runner was not asked for hindsight"
         first = self.num_decisions - len(episode)
         reached = episode.reached
         for end, number in np.argwhere(reached[1:] & ~reached[:-1]).tolist():
-            later = reached[: end + 2, tasks[:, 0] > tasks[number, 0]]
-            spoilt = reached[: end + 1, number] | (later[1:] != later[:-1]).any(axis=1)
+            spoilt = reached[: end + 1, number]
+            if tasks[number, 0] == FIRST_SKILL:
+                others = reached[: end + 2, tasks[:, 0] != FIRST_SKILL]
+                spoilt = spoilt | (others[1:] != others[:-1]).any(axis=1)
             start = int(np.flatnonzero(spoilt)[-1]) + 1 if spoilt.any() else 0
             if start > end:
                 continue

@@ -27,7 +27,7 @@ from skillstack.learning.trainer import Trainer
 from skillstack.policies.agent import Agent
 from skillstack.rollout.casting import check_fits
 
-SECONDS_PER_EPISODE = {"terminal": 0.02, "ppo": 0.02, "a2c": 0.1, "encoder": 0.3}
+SECONDS_PER_EPISODE = {"terminal": 0.02, "ppo": 0.02, "a2c": 0.1, "with its encoder": 0.3}
 """Seen in single runs on one busy core; only for the estimate of a dry run."""
 
 COMMAND_FILE = "command.txt"
@@ -158,7 +158,8 @@ def _expected_seconds(config: TrainConfig, is_level: bool) -> float:
     """What a stage would take if it used all its episodes."""
     if not is_level:
         return config.terminal.episodes * SECONDS_PER_EPISODE["terminal"]
-    return config.level.episodes * SECONDS_PER_EPISODE[config.level.method if config.encoder == "frozen" else "encoder"]
+    kind = config.level.method if config.encoder == "frozen" else "with its encoder"
+    return config.level.episodes * SECONDS_PER_EPISODE[kind]
 
 
 def _train(trainer: Trainer, folder: RunFolder, console: Console) -> bool:

@@ -73,10 +73,8 @@ class StageTrainer:
         self._render = world.render
         self.learner = self._make_learner()
         hindsight = isinstance(self.learner, PPOLearner)
-        self._runners = {}
-        for guided in (True, False):
-            runner = RunnerConfig(config.limits, grammar=settings.grammar, top_grammar=guided)
-            self._runners[guided] = Runner(world, AgentPlayer(self.agent), runner, hindsight=hindsight, timer=timer)
+        runner = RunnerConfig(config.limits, grammar=settings.grammar)
+        self._runner = Runner(world, AgentPlayer(self.agent), runner, hindsight=hindsight, timer=timer)
 
     def _make_learner(self) -> A2CLearner | PPOLearner:
         terminal = self.config.terminal
@@ -104,6 +102,11 @@ class StageTrainer:
         settings = self.config.level
         left = 1.0 - (self.episodes - self.phase_began) / max(settings.epsilon_episodes, 1)
         return settings.epsilon * max(left, 0.0)
+
+    @property
+    def _grammar(self) -> Grammar | None:
+        """Of the level that learns, if there is one in use."""
+        return self.agent.grammars[self.level] if self.config.level.grammar else None
 
     @property
     def guided(self) -> bool:
@@ -148,7 +151,7 @@ class StageTrainer:
         seeds = mix(mix(self.config.seed, self.stage.level), np.arange(self.episodes, self.episodes + count))
         epsilon, phase, practised, guided = self.epsilon, self.phase, self.practising, self.guided
         with self.timer("play"):
-            episodes = self._runners[guided].play(tasks, seeds.tolist(), self.level, epsilon)
+            episodes = self._runner.play(tasks, seeds.tolist(), self.level, epsilon, top_grammar=guided)
         self.episodes += count
         steps = sum(episode.steps for episode in episodes)
         self.steps += steps
@@ -173,7 +176,7 @@ class StageTrainer:
             "success": float(np.mean([episode.success for episode in episodes])),
             "windows": self.windows,
             "epsilon": epsilon,
-            "guided": guided,
+            **({"guided": guided} if self._grammar else {}),
             "not executable": _share(episodes, "refusals", "calls"),
             "length": float(np.mean([len(episode) for episode in episodes])),
             "novel phase begins": switched,
@@ -183,8 +186,7 @@ class StageTrainer:
 
     def _record(self, tasks: list[Instruction], episodes: list[Episode]) -> bool:
         """Count into the curriculum's windows and, the positive ones, into the grammar."""
-        grammar = self.agent.grammars[self.level] if self.config.level.grammar else None
-        switched = False
+        grammar, switched = self._grammar, False
         for task, episode in zip(tasks, episodes, strict=True):
             switched |= self.curriculum.record(task, float(episode.rewards[-1]))
             decisions = episode.decisions

@@ -109,20 +109,34 @@ class Runner:
         self._recorder: PlanRecorder | None = None
 
     def play(
-        self, tasks: Sequence[Instruction], seeds: Sequence[int], level: int | None = None, epsilon: float | None = None
+        self,
+        tasks: Sequence[Instruction],
+        seeds: Sequence[int],
+        level: int | None = None,
+        epsilon: float | None = None,
+        *,
+        top_grammar: bool | None = None,
     ) -> list[Episode]:
-        """Play one game for each task and seed, as many at once as the world holds; episodes in the same order."""
+        """Play one game for each task and seed, as many at once as the world holds; episodes in the same order.
+
+        `epsilon` and `top_grammar` as in the runner's config, where these games differ from it.
+        """
         codes = self.player.vocabulary.encode(tasks)
         check_seeds(seeds, len(codes))
         games = [Assignment(task, int(seed)) for task, seed in zip(codes, seeds, strict=True)]
-        episodes = dict(self.stream(games, level, epsilon))
+        episodes = dict(self.stream(games, level, epsilon, top_grammar=top_grammar))
         return [episodes[number] for number in range(len(games))]
 
     def stream(
-        self, assignments: Iterable[Assignment], level: int | None = None, epsilon: float | None = None
+        self,
+        assignments: Iterable[Assignment],
+        level: int | None = None,
+        epsilon: float | None = None,
+        *,
+        top_grammar: bool | None = None,
     ) -> Iterator[tuple[int, Episode]]:
         """Play games as they come and yield each, with its number, as it ends; a new one takes its place at once."""
-        self._set_out(level, epsilon)
+        self._set_out(level, epsilon, top_grammar)
         queue = enumerate(assignments)
         self._begin_games(np.arange(self.world.num_games), queue)
         while any(entry is not None for entry in self._assignments):
@@ -151,12 +165,14 @@ class Runner:
                 self._finish(slot, outcome)
             yield tree
 
-    def _set_out(self, level: int | None, epsilon: float | None) -> None:
+    def _set_out(self, level: int | None, epsilon: float | None, top_grammar: bool | None = None) -> None:
         """Get ready for games of one level."""
         self._top = len(self.player.stages) - 1 if level is None else level
         if not 0 <= self._top < len(self.player.stages):
             raise SkillstackError(f"The player has levels 0 to {len(self.player.stages) - 1}, not {self._top}.")
         config = self.config if epsilon is None else replace(self.config, epsilon=epsilon)
+        config = config if top_grammar is None else replace(config, top_grammar=top_grammar)
+        self._top_grammar = config.top_grammar
         self._exploration = Exploration(config.greedy, config.epsilon)
         self._every = self._in_world(self.player.vocabulary.encode(self.player.stages[self._top].tasks))
         self._recorder = None
@@ -244,7 +260,7 @@ class Runner:
         tasks = self._tasks[slots, level]
         with self.timer("network"):
             proposal = self.player.propose(level, slots, tasks)
-        guided = self.config.grammar and (self.config.top_grammar or level < self._top)
+        guided = self.config.grammar and (self._top_grammar or level < self._top)
         grammar = self.player.grammars[level] if guided else None
         draws = uniforms(self._seeds[slots][:, None], self._draws[slots][:, None] * np.uint64(DRAWS) + _PLACES)
         exploration = self._exploration if level == self._top else self._exploration._replace(epsilon=0.0)

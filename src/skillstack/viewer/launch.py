@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from rich.console import Console
 
+from skillstack.errors import SkillstackError
 from skillstack.viewer.house import open_house
 from skillstack.viewer.screen import Place
 from skillstack.viewer.server import bind, is_loopback, serve
@@ -38,6 +39,10 @@ class Launch:
 
 def launch(what: Launch, console: Console) -> None:
     """Serve until interrupted."""
+    if what.place.server and "@" in what.place.server:
+        raise SkillstackError(
+            "The viewer plays several games at once, and an account can play one: leave the account out."
+        )
     house = open_house(what.agents, what.gallery, what.runs, place=what.place)
     listener = bind(what.host, what.port)
     if not is_loopback(what.host):

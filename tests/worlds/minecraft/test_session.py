@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -107,19 +108,39 @@ class TestAnExistingServer:
 
 class TestAnAccount:
     def test_is_named_before_the_server(self) -> None:
-        found = session.session_for("alex@example.org@localhost:25565")
+        found = session._session_with("alex@example.org@localhost:25565")
         assert (found.account, found.server) == ("alex@example.org", ("localhost", 25565))
-        assert session.session_for("localhost:25565").account is None
+        assert found.joining_seconds > found.patience
+        assert session._session_with("localhost:25565").account is None
+        with pytest.raises(SkillstackError, match="names no account before the @"):
+            session._session_with("@localhost:25565")
 
     @pytest.mark.usefixtures("minecraft")
     def test_plays_one_game_at_a_time(self) -> None:
-        server = session._Process("A server", "server.js", "4", speaks="stderr")
-        try:
-            with pytest.raises(SkillstackError, match="alex can play one game at a time, not 2: say --games 1"):
-                MinecraftWorld(num_games=2, server=f"alex@127.0.0.1:{server.hear(60)['port']}")
-        finally:
-            server.end()
+        with pytest.raises(SkillstackError, match="alex can play one game at a time, not 2: say --games 1"):
+            MinecraftWorld(num_games=2, server="alex@127.0.0.1:1")
 
+    @pytest.mark.usefixtures("minecraft")
+    def test_is_what_a_player_signs_in_with(self) -> None:
+        """And a server that wants one is understood."""
+        script = """
+            const { login, plain } = require(process.argv[1] + "/player")
+            const told = []
+            const account = { name: "alex@example.org", announce: notice => told.push(notice) }
+            const { onMsaCode, ...options } = login("skillstack0", account)
+            onMsaCode({ message: "open a page" })
+            const refused = plain('{"translate": "multiplayer.disconnect.unverified_username"}')
+            console.log(JSON.stringify([options, told, login("skillstack0"), refused, plain({ text: "Full" })]))
+        """
+        done = subprocess.run(["node", "-e", script, str(session.BRIDGE)], capture_output=True, text=True, check=True)
+        options, told, offline, refused, full = json.loads(done.stdout)
+        assert options == {"username": "alex@example.org", "auth": "microsoft"}
+        assert told == ["To play as alex@example.org: open a page"]
+        assert offline == {"username": "skillstack0", "auth": "offline"}
+        assert refused.endswith("It asks for an account: say --server ACCOUNT@HOST:PORT")
+        assert full == "Full"
+
+    @pytest.mark.usefixtures("minecraft")
     def test_is_told_what_to_do_to_sign_in(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         """Whatever the bridge says to the user on the way to its answer."""
         script = tmp_path / "bridge.js"

@@ -28,7 +28,7 @@ VIEWER = BRIDGE / "node_modules" / "prismarine-viewer"
 FARTHEST_VIEW = 8  # chunks, for the largest rooms there are
 START_SECONDS = 120.0  # a cold start on a busy machine
 END_SECONDS = 2.0
-SIGN_IN_SECONDS = 600.0  # with an account, for which somebody may have to open a page first
+SIGN_IN_SECONDS = 600.0  # that signing in with an account may take, as somebody may have to open a page first
 
 Answer = dict[str, Any]
 
@@ -107,7 +107,7 @@ class Session:
     server: tuple[str, int] | None
     """The one to join, or None for our own."""
     account: str | None = None
-    """Of Microsoft, to join with; otherwise the server must be in offline mode."""
+    """The mail address of a Microsoft account to join with; without one the server must be in offline mode."""
     patience: float = 60.0
     """Seconds that a request may take."""
     generation: int = 0
@@ -143,7 +143,7 @@ class Session:
             self.stop()
             try:
                 self.address = self.server or self._start_server()
-                account = [] if self.account is None else [self.account]
+                account = [] if self.account is None else [self.account, str(SIGN_IN_SECONDS)]
                 bridge = _Process(
                     "The Minecraft bridge", "bridge.js", *map(str, self.address), *account, speaks="stdout"
                 )
@@ -164,9 +164,19 @@ class Session:
             while self._processes:
                 self._processes.pop(0).end()
 
+    @property
+    def joining_seconds(self) -> float:
+        """What a request may take for which players have to join first."""
+        return self.patience if self.account is None else self.patience + SIGN_IN_SECONDS
+
     def lease(self, count: int) -> list[int]:
         """So many plots that nobody else plays on."""
         with self._lock:
+            if self.account is not None and len(self.leased) + count > 1:
+                raise SkillstackError(
+                    f"The account {self.account} can play one game at a time, not {len(self.leased) + count}: say "
+                    "--games 1, or join a server in offline mode."
+                )
             free = (plot for plot in range(len(self.leased) + count) if plot not in self.leased)
             plots = [plot for plot, _ in zip(free, range(count), strict=False)]
             self.leased.update(plots)
@@ -198,10 +208,10 @@ def session_for(server: str | None) -> Session:
 
 
 def _session_with(server: str) -> Session:
-    account, _, address = server.rpartition("@")  # an account's name may be a mail address
-    if not account:
-        return Session(_address(address))
-    return Session(_address(address), account, patience=SIGN_IN_SECONDS)
+    account, at, address = server.rpartition("@")  # an account's name has one, too
+    if at and not account:
+        raise SkillstackError(f'"{server}" names no account before the @: say ACCOUNT@HOST:PORT, or HOST:PORT alone.')
+    return Session(_address(address), account or None)
 
 
 @atexit.register

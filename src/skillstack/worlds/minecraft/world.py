@@ -51,7 +51,7 @@ class MinecraftWorld(RoomGames):
     """
 
     def __init__(self, config: RoomsConfig | None = None, num_games: int = 1, server: str | None = None) -> None:
-        """Join `server`, given as "HOST:PORT", or start one of our own; N players join and build their rooms."""
+        """Join `server`, "HOST:PORT" or "ACCOUNT@HOST:PORT", or start one of our own; N players build their rooms."""
         if num_games < 1:
             raise SkillstackError(f"A world needs at least one game, not {num_games}.")
         super().__init__(config or RoomsConfig(), num_games)
@@ -172,7 +172,7 @@ class MinecraftWorld(RoomGames):
             "size": size,
             "view": -(-max(size) // CHUNK) + 1,
         }
-        answer = self._session.ask(request, self._session.patience + SECONDS_PER_PLAYER * self.num_games)
+        answer = self._session.ask(request, self._session.joining_seconds + SECONDS_PER_PLAYER * self.num_games)
         self._generation = self._session.generation
         cells: list[str] = answer["cells"]
         return cells

@@ -1,9 +1,9 @@
 // The bridge between Skillstack and a Minecraft server: requests as lines of JSON on standard input, one answer each on
-// standard output. docs/minecraft.md describes them. It ends when its standard input does.
+// standard output, and notices to the user between them. docs/minecraft.md describes them. It ends when its input does.
 'use strict'
 
 const answers = process.stdout.write.bind(process.stdout)
-console.log = console.info = console.warn = console.error // standard output is for answers alone
+console.log = console.info = console.debug = console.warn = console.error // standard output is for answers alone
 
 const readline = require('readline')
 const { ping } = require('minecraft-protocol')
@@ -13,8 +13,8 @@ const JOIN_AT_ONCE = 8 // players; more at a time only keep each other waiting
 
 const players = new Map() // by plot
 const address = { host: process.argv[2], port: Number(process.argv[3]) }
-const account = process.argv[4]
 const announce = notice => answers(JSON.stringify({ notice }) + '\n')
+const account = process.argv[4] && { name: process.argv[4], patience: 1000 * process.argv[5], announce }
 
 const REQUESTS = {
   // Is there a server that we can talk to?
@@ -31,9 +31,6 @@ const REQUESTS = {
 
   // Let a player join for each plot that has none yet, and build the same rooms on each.
   async build ({ plots, blocks, size, view }) {
-    if (account && new Set([...players.keys(), ...plots]).size > 1) {
-      throw new Error(`The account ${account} can play one game at a time, not ${plots.length}: say --games 1.`)
-    }
     const built = []
     for (let first = 0; first < plots.length; first += JOIN_AT_ONCE) {
       built.push(...await Promise.all(plots.slice(first, first + JOIN_AT_ONCE).map(async plot => {
@@ -42,7 +39,7 @@ const REQUESTS = {
           players.delete(plot)
         }
         if (!players.has(plot)) {
-          const player = new Player(plot, address, view, { account, announce })
+          const player = new Player(plot, address, view, { account })
           players.set(plot, player)
           await player.join()
         }

@@ -16,7 +16,6 @@ const HAND = 36 // the first slot of the bar at the bottom
 const PATIENCE = 1500 // ms until a request that the server did not answer is made again; then longer each time
 const TRIES = 6
 const ARRIVAL = 30_000 // ms until a player must be in the game
-const SIGN_IN = 600_000 // and with an account, for which somebody may have to open a page first
 const REFUSAL = /permission|unknown|not found/i // what servers say to a player who may not use a command
 
 // x grows to the east, z to the south; facings are north, east, south, west.
@@ -28,10 +27,10 @@ const TURN_RIGHT = 5
 const PICK_UP = 6
 
 class Player {
-  // With an account, it signs in to Microsoft: `announce` is told what the user has to do for that.
-  constructor (plot, address, viewDistance, { username = `skillstack${plot}`, account, announce } = {}) {
-    this.login = account ? { username: account, auth: 'microsoft', onMsaCode: code => announce(signIn(account, code)) } : { username, auth: 'offline' }
-    this.arrival = account ? SIGN_IN : ARRIVAL
+  // With an `account`, { name, patience, announce }, it signs in to Microsoft; the user is told what to do for that.
+  constructor (plot, address, viewDistance, { username = `skillstack${plot}`, account } = {}) {
+    this.account = account
+    this.username = username
     this.origin = ORIGIN.offset(SPACING * (plot % ROW), 0, SPACING * Math.floor(plot / ROW))
     this.address = address
     this.viewDistance = viewDistance
@@ -45,7 +44,7 @@ class Player {
   async join () {
     const bot = this.bot = mineflayer.createBot({
       ...this.address,
-      ...this.login,
+      ...login(this.username, this.account),
       version: VERSION,
       hideErrors: true,
       viewDistance: this.viewDistance,
@@ -60,7 +59,11 @@ class Player {
     this.ended.catch(() => {}) // whoever waits next is told
     bot._client.on('position', packet => this.moved(packet))
     bot.on('messagestr', text => { if (REFUSAL.test(text)) this.refusal = text })
-    await this.within(this.arrival, new Promise(resolve => bot.once('spawn', resolve)), 'let the player in')
+    if (this.account) {
+      const signedIn = new Promise(resolve => bot._client.once('session', resolve))
+      await this.within(this.account.patience, signedIn, `see ${this.account.name}, whose sign-in to Microsoft was not finished`)
+    }
+    await this.within(ARRIVAL, new Promise(resolve => bot.once('spawn', resolve)), 'let the player in')
     if (bot.game.gameMode !== 'creative') {
       bot.chat('/gamemode creative')
       await this.within(3000, until(bot, 'game', () => bot.game.gameMode === 'creative').promise,
@@ -311,7 +314,19 @@ const sleep = (milliseconds, value) => new Promise(resolve => setTimeout(resolve
 const name = ({ host, port }) => `The Minecraft server ${host}:${port}`
 const whole = ({ x, y, z }) => `${x} ${y} ${z}`
 const fixed = ({ x, y, z }) => [x, y, z].map(part => part.toFixed(1)).join(' ')
-const signIn = (account, { message }) => `To play as ${account}: ${message}`
-const plain = reason => String(typeof reason === 'string' && reason.startsWith('{') ? JSON.parse(reason).text : reason?.text ?? reason)
 
-module.exports = { Player, VERSION }
+// What a bot needs to know to join, with an account or without.
+function login (username, account) {
+  if (!account) return { username, auth: 'offline' }
+  const tell = ({ message }) => account.announce(`To play as ${account.name}: ${message}`)
+  return { username: account.name, auth: 'microsoft', onMsaCode: tell }
+}
+
+// Why a server sends a player away, in words.
+function plain (reason) {
+  const said = typeof reason === 'string' && reason.startsWith('{') ? JSON.parse(reason) : reason
+  const words = String(said?.text || said?.translate || said)
+  return /unverified_username|verify username/i.test(words) ? `${words}. It asks for an account: say --server ACCOUNT@HOST:PORT` : words
+}
+
+module.exports = { Player, VERSION, login, plain }
