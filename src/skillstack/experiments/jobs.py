@@ -27,8 +27,8 @@ from skillstack.worlds.world import Limits
 FINISHED_FILE = "finished.json"
 """In the folder of a run that came to its end: what it took."""
 
-SECONDS_PER_EPISODE = {"terminal": 0.06, "frozen": 0.1, "own": 0.4, "game": 0.02}
-"""Seen on one busy core; only for estimates before anything was measured."""
+SECONDS_PER_GAME = 0.02
+"""Of an evaluation, as seen on one busy core; only for estimates before anything was measured."""
 
 
 class Job(Protocol):
@@ -85,15 +85,17 @@ class Training:
 
     @property
     def most_episodes(self) -> int:
-        stages = len(self.config.make_stages()) - 1 if self.start is None else 1
         first = self.config.terminal.episodes if self.start is None else 0
-        return first + stages * self.config.level.episodes
+        return first + self._stages_above * self.config.level.episodes
 
     @property
     def expected_seconds(self) -> float:
-        above = 0 if self.start is None and "," not in self.config.stages else 1
-        kind = "terminal" if not above else "own" if self.config.encoder == "own" else "frozen"
-        return self.most_episodes * SECONDS_PER_EPISODE[kind]
+        first = self.config.expected_seconds(terminal=True) if self.start is None else 0.0
+        return first + self._stages_above * self.config.expected_seconds(terminal=False)
+
+    @property
+    def _stages_above(self) -> int:
+        return len(self.config.make_stages()) - 1 if self.start is None else 1
 
     def finished(self, runs: Path) -> bool:
         return (runs / self.name / FINISHED_FILE).exists()
@@ -239,7 +241,7 @@ class Measuring(Looking):
 
     @property
     def expected_seconds(self) -> float:
-        return sum(4 * test.games for test in self.tests) * SECONDS_PER_EPISODE["game"]
+        return sum(4 * test.games for test in self.tests) * SECONDS_PER_GAME
 
     def look(self, runs: Path) -> dict[str, Any]:
         return {"evaluations": list(self._evaluations(runs))}

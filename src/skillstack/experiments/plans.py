@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from skillstack.experiments.jobs import SECONDS_PER_EPISODE, Looking
+from skillstack.experiments.jobs import SECONDS_PER_GAME, Looking
 from skillstack.instructions import SKILLS, Instruction
 from skillstack.learning.run_folder import AGENT_FOLDER
 from skillstack.rollout.plan import PlanTree
@@ -28,7 +28,7 @@ class Planning(Looking):
 
     @property
     def expected_seconds(self) -> float:
-        return 2 * self.games * SECONDS_PER_EPISODE["game"]
+        return 2 * self.games * SECONDS_PER_GAME
 
     def look(self, runs: Path) -> dict[str, Any]:
         episodes = list(self._play(runs, GET, level=1, count=self.games))

@@ -6,7 +6,6 @@ all weights seven times, once for each operation.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,37 +18,26 @@ from skillstack.jit import jit
 Floats = npt.NDArray[np.float32]
 
 
-class RMSprop(torch.optim.RMSprop):
-    """As PyTorch's, with its state, for float32 weights on the CPU. Gradients are clipped to a norm on the way."""
+class RMSprop(torch.optim.Optimizer):
+    """As PyTorch's, for float32 weights on the CPU. Gradients are clipped to a norm on the way."""
 
     def __init__(self, parameters: list[nn.Parameter], learning_rate: float, gradient_norm: float) -> None:
-        super().__init__(parameters, lr=learning_rate)
+        super().__init__(parameters, {"lr": learning_rate, "alpha": 0.99, "eps": 1e-8})
         self._gradient_norm = gradient_norm
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], Any] | None = None) -> None:  # type: ignore[override]
+    def step(self, closure: Any = None) -> Any:
         assert closure is None, "losses are not worked out anew here"
-        gradients = [entry.grad for group in self.param_groups for entry in group["params"] if entry.grad is not None]
-        norm = nn.utils.get_total_norm(gradients).item()
+        (group,) = self.param_groups
+        moving = [parameter for parameter in group["params"] if parameter.grad is not None]
+        norm = nn.utils.get_total_norm([parameter.grad for parameter in moving]).item()
         scale = min(self._gradient_norm / (norm + 1e-6), 1.0)  # as PyTorch's clip_grad_norm_ has it
-        for group in self.param_groups:
-            for parameter in group["params"]:
-                if parameter.grad is None:
-                    continue
-                state = self.state[parameter]
-                if not state:
-                    state["step"] = torch.tensor(0.0)
-                    state["square_avg"] = torch.zeros_like(parameter)
-                state["step"] += 1
-                _step(
-                    _flat(parameter),
-                    _flat(parameter.grad),
-                    _flat(state["square_avg"]),
-                    np.float32(scale),
-                    np.float32(group["lr"]),
-                    np.float32(group["alpha"]),
-                    np.float32(group["eps"]),
-                )
+        numbers = [np.float32(number) for number in (scale, group["lr"], group["alpha"], group["eps"])]
+        for parameter in moving:
+            state = self.state[parameter]
+            if not state:
+                state["square_avg"] = torch.zeros_like(parameter)
+            _step(_flat(parameter), _flat(parameter.grad), _flat(state["square_avg"]), *numbers)
 
 
 def _flat(tensor: torch.Tensor) -> Floats:

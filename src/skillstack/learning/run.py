@@ -27,9 +27,6 @@ from skillstack.learning.trainer import Trainer
 from skillstack.policies.agent import Agent
 from skillstack.rollout.casting import check_fits
 
-SECONDS_PER_EPISODE = {"terminal": 0.02, "ppo": 0.02, "a2c": 0.1, "with its encoder": 0.3}
-"""Seen in single runs on one busy core; only for the estimate of a dry run."""
-
 COMMAND_FILE = "command.txt"
 """What was typed to begin a run."""
 
@@ -146,20 +143,12 @@ def describe(config: TrainConfig, agent: Agent | None) -> str:
         lines.append(
             f"{str(stage).capitalize()}: {len(stage.tasks)} tasks, by {method}, at most {settings.episodes:,} episodes."
         )
-    seconds = sum(_expected_seconds(config, bool(stage.base)) for stage in stages)
+    seconds = sum(config.expected_seconds(terminal=not stage.base) for stage in stages)
     lines.append(
         f"{config.games} games at once, {config.num_threads} threads, seed {config.seed}. At most some "
         f"{seconds / 60:.0f} minutes, by what such stages took before."
     )
     return "\n".join(lines)
-
-
-def _expected_seconds(config: TrainConfig, is_level: bool) -> float:
-    """What a stage would take if it used all its episodes."""
-    if not is_level:
-        return config.terminal.episodes * SECONDS_PER_EPISODE["terminal"]
-    kind = config.level.method if config.encoder == "frozen" else "with its encoder"
-    return config.level.episodes * SECONDS_PER_EPISODE[kind]
 
 
 def _train(trainer: Trainer, folder: RunFolder, console: Console) -> bool:
