@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 from rich.console import Console
@@ -19,6 +19,9 @@ from skillstack import Instruction, SkillstackError, __version__
 from skillstack.learning.config import PRESETS, TrainConfig
 from skillstack.worlds.making import USUAL_GAMES, WorldName
 from skillstack.worlds.world import Limits
+
+if TYPE_CHECKING:
+    from skillstack.policies.agent import Agent
 
 DESCRIPTION = """Agents that learn skills in stages, call earlier skills by their names, and can always say their plan.
 
@@ -191,12 +194,14 @@ class Train(TrainConfig):
     resume: Path | None = None
     """Go on with this run, with its own settings, from its newest checkpoint."""
     from_agent: Annotated[Path | None, tyro.conf.arg(name="from")] = None
-    """A finished agent to put one more stage on top of (say with --add what it brings), or, with --flat, to take the
-    terminal policy from."""
+    """A finished agent, or "shipped": to put one more stage on top of (say with --add what it brings), to learn on with
+    its top level (--tune), or, with --flat, to take the terminal policy from. It keeps its words and sizes."""
     add: tuple[str, ...] = ()
     """Skills that the new stage brings."""
     add_items: tuple[str, ...] = ()
     """Items that the new stage brings."""
+    tune: bool = False
+    """Learn on with the top level of --from, for example in another world; what lies below is not touched."""
     fork: Path | None = None
     """Go on from the state that this run kept (--fork-points) when its last novel phase began, with other settings."""
     dry_run: bool = False
@@ -486,15 +491,7 @@ def train(args: Train, console: Console) -> None:
     if args.resume is not None:
         run.resume(args.resume, console)
         return
-    config, agent = args.settings(), None
-    if args.flat and (args.add or args.add_items):
-        raise SkillstackError("The flat baseline learns what --stages says; --add is for a hierarchy.")
-    if args.flat and args.from_agent is not None:
-        agent = run.flat_from(args.from_agent, config)
-    elif args.from_agent is not None:
-        config, agent = run.add_stage(args.from_agent, args.add, args.add_items, config)
-    elif args.add or args.add_items:
-        raise SkillstackError("--add and --add-items put a stage on top of a finished agent: name it with --from.")
+    config, agent = _start(args)
     path = args.run or Path("runs") / f"{args.preset}-{args.seed}"
     console.print(run.describe(config, agent), highlight=False)
     if args.dry_run:
@@ -505,6 +502,28 @@ def train(args: Train, console: Console) -> None:
         run.fork(args.fork, config, path, console, command)
     else:
         run.begin(config, path, console, agent, command)
+
+
+def _start(args: Train) -> tuple[TrainConfig, Agent | None]:
+    """The settings of a run, and the agent that it starts from, if it does not start from nothing."""
+    from skillstack.learning import run
+    from skillstack.rollout.casting import SHIPPED
+    from skillstack.shipped import shipped_agent
+
+    config, added = args.settings(), bool(args.add or args.add_items)
+    if args.from_agent is None:
+        if added or args.tune:
+            flag = "--tune learns on with" if args.tune else "--add and --add-items put a stage on top of"
+            raise SkillstackError(f"{flag} a finished agent: name it with --from.")
+        return config, None
+    if args.tune and (added or args.flat):
+        raise SkillstackError("--tune learns on with what the agent knows: leave out --add, --add-items and --flat.")
+    if args.flat and added:
+        raise SkillstackError("The flat baseline learns what --stages says; --add is for a hierarchy.")
+    path = shipped_agent() if args.from_agent == Path(SHIPPED) else args.from_agent
+    if args.flat:
+        return config, run.flat_from(path, config)
+    return run.tune(path, config) if args.tune else run.add_stage(path, args.add, args.add_items, config)
 
 
 def reproduce(args: Reproduce, console: Console) -> None:

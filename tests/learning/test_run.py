@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 
 from skillstack.cli import main
 from skillstack.learning.checkpoint import Checkpoints
@@ -126,6 +127,26 @@ def test_a_new_stage_may_bring_new_items(finished: Path, tmp_path: Path) -> None
     ).read_bytes()
 
 
+def test_the_top_level_can_learn_on_and_what_lies_below_keeps_its_bytes(finished: Path, tmp_path: Path) -> None:
+    run = tmp_path / "tuned"
+    agent = finished / "agent"
+    assert train("--from", str(agent), "--tune", "--run", str(run), *SMALL) == 0
+    tuned = Agent.load(run / "agent")
+    assert tuned.stages == Agent.load(agent).stages
+    for name in ("level_0.safetensors", "encoder.safetensors"):
+        assert (run / "agent" / name).read_bytes() == (agent / name).read_bytes()
+    assert (run / "agent" / "level_1.safetensors").read_bytes() != (agent / "level_1.safetensors").read_bytes()
+
+
+def test_tuning_goes_on_from_the_weights_that_are_there(finished: Path, tmp_path: Path) -> None:
+    """They stay if the learning rate is next to nothing, where a new level would inherit from the one below."""
+    run, agent = tmp_path / "still", finished / "agent"
+    assert train("--from", str(agent), "--tune", "--ppo.learning-rate", "1e-12", "--run", str(run), *SMALL) == 0
+    before, after = Agent.load(agent).levels[1].state_dict(), Agent.load(run / "agent").levels[1].state_dict()
+    for name, values in before.items():
+        torch.testing.assert_close(after[name], values, rtol=0, atol=1e-6)
+
+
 def test_a_dry_run_prints_the_plan_and_writes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,6 +164,8 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(
         (["--stages", "find, find"], "listed twice"),
         (["--stages", "find, fly"], 'Unknown skill "fly"'),
         (["--add", "stack"], "--from"),
+        (["--tune"], "--from"),
+        (["--tune", "--from", "shipped", "--add", "stack"], "leave out --add"),
         (["--resume", "nowhere"], "does not exist"),
         (["--from", "nowhere", "--add", "stack"], "does not exist"),
         (["--room-width", "2", "--room-depth", "2"], "no room"),

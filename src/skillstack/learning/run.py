@@ -16,6 +16,7 @@ from rich.console import Console
 
 from skillstack import instructions
 from skillstack.errors import SkillstackError
+from skillstack.instructions import Vocabulary
 from skillstack.learning.checkpoint import Checkpoints
 from skillstack.learning.config import LevelConfig, TerminalConfig, TrainConfig
 from skillstack.learning.display import Display
@@ -102,7 +103,21 @@ def add_stage(
     """A finished agent with one more level on top, ready to learn, and the settings that fit it."""
     agent = Agent.load(path)
     stages = instructions.add_stage(agent.stages, skills, [*agent.vocabulary.items, *items] if items else ())
-    vocabulary = stages[-1].tasks.vocabulary
+    config, agent = _fit(config, agent, stages[-1].tasks.vocabulary)
+    added = stages[-1].novel
+    extended = agent.extended(added.skills, added.items, seed=config.seed, smoothing=config.level.smoothing)
+    return config, extended
+
+
+def tune(path: Path, config: TrainConfig) -> tuple[TrainConfig, Agent]:
+    """A finished agent whose top level goes on learning, with all its tasks at once, and the settings that fit it."""
+    agent = Agent.load(path)
+    config, agent = _fit(config, agent, agent.vocabulary)
+    return replace(config, level=replace(config.level, inherit=False, curriculum=False)), agent
+
+
+def _fit(config: TrainConfig, agent: Agent, vocabulary: Vocabulary) -> tuple[TrainConfig, Agent]:
+    """The settings with the sizes that an agent has and with these words, and the agent in their world."""
     config = replace(
         config,
         stages=", ".join(vocabulary.skills),
@@ -113,10 +128,7 @@ def add_stage(
         image_size=agent.world.image_shape[0],
     )
     # A terminal level alone can be seen either way: it has one encoder.
-    agent = replace(agent, world=config.world().description, shared_encoder=config.encoder != "own")
-    added = stages[-1].novel
-    extended = agent.extended(added.skills, added.items, seed=config.seed, smoothing=config.level.smoothing)
-    return config, extended
+    return config, replace(agent, world=config.world().description, shared_encoder=config.encoder != "own")
 
 
 def flat_from(path: Path, config: TrainConfig) -> Agent:

@@ -106,7 +106,7 @@ def make_materials(items: tuple[str, ...]) -> npt.NDArray[np.float64]:
     """The unlit materials, (2 * themes + items, 16, 16, 3) in 0..255: floor and wall of each theme, then the wools."""
     rng = np.random.default_rng(7)  # the textures are part of the world: the same for everyone
     oak, spruce = _planks(rng, (162, 130, 78)), _planks(rng, (104, 78, 47))
-    stone, sandstone = _bricks(rng, (122, 122, 122)), _bricks(rng, (197, 186, 142))
+    stone, sandstone = _bricks(rng, (122, 122, 122)), _cut_stone(rng, (218, 206, 160))
     wools = [_wool(rng, _item_colour(item, number)) for number, item in enumerate(items)]
     return np.stack([oak, stone, spruce, sandstone, *wools])
 
@@ -200,6 +200,17 @@ def _bricks(rng: np.random.Generator, colour: tuple[int, int, int]) -> npt.NDArr
         joint = 15 if course == 0 else 7
         shade[rows, joint] -= 0.30
         shade[rows, (joint + 1) % TEXELS] += 0.08
+    return np.asarray(np.clip(np.array(colour) * shade[..., None], 0, 255))
+
+
+def _cut_stone(rng: np.random.Generator, colour: tuple[int, int, int]) -> npt.NDArray[np.float64]:
+    """Cut stone: a slab of 13 texels under a course of 3, each with a light edge above and a dark one below."""
+    shade = 1.0 + rng.normal(0.0, 0.03, (TEXELS, TEXELS))
+    for top, bottom in ((0, 2), (3, 15)):
+        shade[top] += 0.12
+        shade[bottom] -= 0.15
+    shade[4:15, 0] += 0.10
+    shade[3:15, 15] -= 0.15
     return np.asarray(np.clip(np.array(colour) * shade[..., None], 0, 255))
 
 
