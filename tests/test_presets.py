@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from skillstack.cli import _preset, main
+from skillstack.cli import main
 from skillstack.learning.config import PRESETS, TrainConfig
+from skillstack.options import with_preset
 
 
 @pytest.mark.parametrize("flags", [["--preset", "other"], ["--preset=other"], ["--seed", "3", "--preset", "other"]])
 def test_a_preset_gives_the_settings_that_flags_change(flags: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PRESETS, "other", TrainConfig(games=3))
-    assert _preset(["train", *flags]).settings() == TrainConfig(games=3)
-    assert _preset(["train"]).settings() == PRESETS["fast"]
+    assert with_preset(["train", *flags]).settings() == TrainConfig(games=3)
+    assert with_preset(["train"]).settings() == PRESETS["fast"]
 
 
 def test_flags_go_before_the_preset(capsys: pytest.CaptureFixture[str]) -> None:
