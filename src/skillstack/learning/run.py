@@ -158,7 +158,7 @@ def describe(config: TrainConfig, agent: Agent | None) -> str:
     seconds = sum(config.expected_seconds(terminal=not stage.base) for stage in stages)
     lines.append(
         f"{config.games} games at once, {config.num_threads} threads, seed {config.seed}. At most some "
-        f"{seconds / 60:.0f} minutes, by what such stages took before."
+        f"{max(seconds / 60, 1):.0f} minutes, by what such stages took before."
     )
     return "\n".join(lines)
 
