@@ -25,6 +25,7 @@ from skillstack.learning.losses import (
     policy_gradient,
     ppo_terms,
     unevenness,
+    v_trace,
 )
 from skillstack.policies.flat import FlatOutput
 from skillstack.policies.hierarchical import HierarchicalOutput
@@ -105,7 +106,7 @@ def test_without_the_switch_value_all_advantages_use_v_and_nothing_else_changes(
 def test_decisions_that_are_not_there_count_for_nothing() -> None:
     output, batch = two_decisions()
     padded = HierarchicalOutput(*(torch.cat([part, torch.full_like(part[:1], 3.0)]) for part in output))
-    rows = {name: torch.cat([part, part[:1]]) for name, part in batch._asdict().items()}
+    rows = {name: torch.cat([part, part[:1]]) for name, part in batch._asdict().items() if part is not None}
     rows["mask"][2], rows["returns"][2] = 0.0, 5.0
     whole, longer = hierarchical_terms(output, batch), hierarchical_terms(padded, DecisionBatch(**rows))
     for name, loss in whole.losses.items():
@@ -269,6 +270,30 @@ def test_generalised_advantages_are_the_numbers_worked_by_hand() -> None:
     assert advantages.flatten().tolist() == pytest.approx([0.15, -0.3, 0.6, 0.0])
     plain = generalised_advantages(returns, value, mask, 0.5, 1.0)
     assert plain.flatten().tolist() == pytest.approx(((returns - value) * mask).flatten().tolist())
+
+
+def test_v_trace_returns_are_the_numbers_worked_by_hand() -> None:
+    output, batch = two_decisions()
+    # The whole decisions' ratios are 4, of which 1 is left, and 0.5: half of the last one's surprise, 1 - 0.7, counts.
+    traced = v_trace(output, batch, 0.9)
+    assert traced.returns.flatten().tolist() == pytest.approx([0.9 * (0.7 + 0.5 * 0.3), 1.0])
+    losses, _ = hierarchical_terms(output, traced, most_weight=1.0)
+    assert losses["value"].item() == pytest.approx((0.265**2 + 0.5 * 0.3**2) / 2 / 2)
+    assert losses["switch"].item() == pytest.approx(-(math.log(0.8) * 0.265 + math.log(0.5) * 0.3) / 2)
+
+
+def test_v_trace_leaves_the_returns_of_the_policy_of_now_as_they_came() -> None:
+    output, batch = two_decisions()
+    batch = batch._replace(mu_switch=torch.tensor([[0.8], [0.5]]), mu_instruction=torch.tensor([[0.3], [0.25]]))
+    batch = batch._replace(mu_action=torch.tensor([[0.2], [0.1]]))
+    torch.testing.assert_close(v_trace(output, batch, 0.9).returns, batch.returns)
+
+
+def test_v_trace_stops_where_an_episode_does() -> None:
+    """The shorter of two episodes has the returns it has alone, whatever stands behind its end."""
+    output, batch = two_decisions()
+    short = batch._replace(mask=torch.tensor([[1.0], [0.0]]), returns=torch.tensor([[1.0], [0.0]]))
+    assert v_trace(output, short, 0.9).returns.flatten().tolist() == pytest.approx([1.0, 0.0])
 
 
 def test_a_mean_over_nothing_is_nothing() -> None:

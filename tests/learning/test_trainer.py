@@ -82,6 +82,14 @@ def test_without_the_switch_value_its_head_stays_as_it_was() -> None:
     assert "value_head" in moved(before, weights(trainer.agent.levels[1]))
 
 
+def test_with_v_trace_weights_are_true_and_at_most_one() -> None:
+    trainer = level_one(tiny(v_trace=True))
+    metrics = trainer.stage.turn()
+    assert turns_of(trainer).replay.behaviour
+    assert 0 < metrics["weight of switch"] <= 1
+    assert not turns_of(level_one(tiny())).replay.behaviour
+
+
 def test_without_the_grammar_nothing_is_counted_and_nothing_guided() -> None:
     trainer = level_one(tiny(grammar=False))
     for _ in range(3):

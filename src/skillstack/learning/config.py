@@ -44,6 +44,9 @@ class A2CConfig:
     """Importance weights by the probabilities with which decisions were in truth drawn (grammar and epsilon)."""
     most_weight: float | None = None
     """Cap on the importance weights; the paper has none."""
+    v_trace: bool = False
+    """Correct the returns for the policy of now (V-trace), with true importance weights of at most 1; otherwise returns
+    are taken as they came, as in the paper."""
     entropy: float = 0.0
     """Weight of an entropy bonus of the policy that is trained; 0 is the paper's letter."""
     replay: int = 100_000

@@ -23,6 +23,7 @@ from skillstack.learning.losses import (
     masked_mean,
     ppo_terms,
     unevenness,
+    v_trace,
 )
 from skillstack.learning.packing import load_optimizer_state, optimizer_state
 from skillstack.learning.replay import Batch, Replay
@@ -107,7 +108,7 @@ class A2CLearner(LevelLearner):
         super().__init__(agent, level, train_encoder=train_encoder, render=render, timer=timer)
         self.config = config
         self.optimizer = RMSprop(self.parameters, config.learning_rate, config.gradient_norm)
-        self.replay = Replay(config.replay, config.gamma, behaviour=config.true_weights)
+        self.replay = Replay(config.replay, config.gamma, behaviour=config.true_weights or config.v_trace)
         self.updates = 0
 
     @property
@@ -141,14 +142,16 @@ class A2CLearner(LevelLearner):
     def _terms(self, batch: Batch, features: Tensor) -> Terms:
         config = self.config
         most_weight = math.inf if config.most_weight is None else config.most_weight
-        output = self.policy.unroll(features, batch.tasks, batch.there)
+        output, decisions = self.policy.unroll(features, batch.tasks, batch.there), batch.decisions
+        if config.v_trace:
+            decisions, most_weight = v_trace(output, decisions, config.gamma), min(most_weight, 1.0)
         if isinstance(output, FlatOutput):
-            terms = flat_terms(output, batch.decisions, most_weight=most_weight)
+            terms = flat_terms(output, decisions, most_weight=most_weight)
             bonuses = {"policy": [output.action]}
         else:
             terms = hierarchical_terms(
                 output,
-                batch.decisions,
+                decisions,
                 use_switch_value=config.switch_value,
                 most_weight=most_weight,
             )
@@ -164,7 +167,7 @@ class A2CLearner(LevelLearner):
         if config.entropy:
             for name in set(bonuses) & set(terms.losses):
                 for logits in bonuses[name]:
-                    bonus = masked_mean(entropy(logits), batch.decisions.mask)
+                    bonus = masked_mean(entropy(logits), decisions.mask)
                     terms.losses[name] = terms.losses[name] - config.entropy * bonus
         return terms
 

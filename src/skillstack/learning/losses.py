@@ -30,6 +30,7 @@ class DecisionBatch(NamedTuple):
     mu_switch: Tensor | None = None  # (t, n)
     instruction: Tensor | None = None  # (t, n, 2)
     mu_instruction: Tensor | None = None  # (t, n)
+    value_weight: Tensor | None = None  # (t, n), how much each decision counts for the values; 1 where it is None
 
 
 class Terms(NamedTuple):
@@ -80,6 +81,22 @@ def generalised_advantages(returns: Tensor, value: Tensor, mask: Tensor, gamma: 
     return advantages
 
 
+def v_trace(output: Output, batch: DecisionBatch, gamma: float) -> DecisionBatch:
+    """The batch with the returns that the policy of now would have had (Espeholt et al. 2018, all bounds 1).
+
+    Where it is less likely to decide so than the policy that did, what came after counts less, and the value stands in.
+    """
+    with torch.no_grad():
+        weight = (log_decision(output, batch) - log_behaviour(batch)).exp().clamp(max=1.0)
+        later = torch.cat([batch.returns[1:], torch.zeros_like(batch.returns[:1])])
+        rewards, returns = batch.returns - gamma * later, torch.zeros_like(batch.returns)
+        ahead = torch.zeros_like(batch.returns[0])
+        for t in range(len(returns) - 1, -1, -1):
+            returns[t] = rewards[t] + gamma * ahead
+            ahead = torch.lerp(output.value[t], returns[t], weight[t]) * batch.mask[t]
+    return batch._replace(returns=returns, value_weight=weight)
+
+
 def masked_mean(values: Tensor, mask: Tensor) -> Tensor:
     """The mean over the decisions that are there."""
     return (values * mask).sum() / mask.sum().clamp(min=1.0)
@@ -106,9 +123,10 @@ def clipped_gradient(log_pi: Tensor, log_mu: Tensor, advantage: Tensor, clip: fl
     return -torch.minimum(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage), ratio.detach()
 
 
-def value_loss(value: Tensor, returns: Tensor) -> Tensor:
-    """(1/2) (return - value)^2 for each decision."""
-    return 0.5 * (returns - value) ** 2
+def value_loss(value: Tensor, batch: DecisionBatch) -> Tensor:
+    """(1/2) (return - value)^2, the mean over the decisions."""
+    loss = 0.5 * (batch.returns - value) ** 2
+    return masked_mean(loss if batch.value_weight is None else batch.value_weight * loss, batch.mask)
 
 
 def hierarchical_terms(
@@ -143,10 +161,10 @@ def hierarchical_terms(
         "switch": masked_mean(switch, batch.mask),
         "instruction": masked_mean(instruction * calls, batch.mask),
         "augmented": masked_mean(augmented * acts, batch.mask),
-        "value": masked_mean(value_loss(output.value, batch.returns), batch.mask),
+        "value": value_loss(output.value, batch),
     }
     if use_switch_value:
-        losses["switch value"] = masked_mean(value_loss(switch_value, batch.returns), batch.mask)
+        losses["switch value"] = value_loss(switch_value, batch)
     return Terms(
         losses,
         lambda: {
@@ -164,7 +182,7 @@ def flat_terms(output: FlatOutput, batch: DecisionBatch, *, most_weight: float =
     policy, weight = policy_gradient(log_action, batch.mu_action, batch.returns - output.value, most_weight)
     losses = {
         "policy": masked_mean(policy, batch.mask),
-        "value": masked_mean(value_loss(output.value, batch.returns), batch.mask),
+        "value": value_loss(output.value, batch),
     }
     return Terms(losses, lambda: _flat_statistics(output, batch, weight))
 
@@ -178,7 +196,7 @@ def ppo_terms(output: Output, batch: DecisionBatch, *, clip: float, gamma: float
     policy, ratio = clipped_gradient(log_pi, log_mu, (advantage - mean) / (spread + 1e-3), clip)
     losses = {
         "policy": masked_mean(policy, batch.mask),
-        "value": masked_mean(value_loss(output.value, batch.returns), batch.mask),
+        "value": value_loss(output.value, batch),
     }
     if isinstance(output, FlatOutput):
         return Terms(losses, lambda: _flat_statistics(output, batch, ratio))
