@@ -292,6 +292,10 @@ def _find(place: str) -> Callable[[int], Any]:
 def train(args: Train, console: Console) -> None:
     from skillstack.learning import run
 
+    if sum(start is not None for start in (args.resume, args.fork, args.from_agent)) > 1:
+        raise SkillstackError("A run starts from one place: say --resume, --fork or --from.")
+    if args.resume is not None and args.dry_run:
+        raise SkillstackError("--dry-run tells of runs that are not begun yet: leave out --resume.")
     if args.resume is not None:
         run.resume(args.resume, console)
         return
@@ -320,10 +324,10 @@ def _start(args: Train) -> tuple[TrainConfig, Agent | None]:
             flag = "--tune learns on with" if args.tune else "--add and --add-items put a stage on top of"
             raise SkillstackError(f"{flag} a finished agent: name it with --from.")
         return config, None
-    if args.tune and (added or args.flat):
-        raise SkillstackError("--tune learns on with what the agent knows: leave out --add, --add-items and --flat.")
     if args.flat and added:
         raise SkillstackError("The flat baseline learns what --stages says; --add is for a hierarchy.")
+    if not args.flat and args.tune == added:
+        raise SkillstackError("Of an agent, either learn on with what it knows, --tune, or more, --add or --add-items.")
     path = shipped_agent() if args.from_agent == Path(SHIPPED) else args.from_agent
     if args.flat:
         return config, run.flat_from(path, config)

@@ -180,13 +180,12 @@ class Train(TrainConfig):
     """Go on with this run, with its own settings, from its newest checkpoint."""
     from_agent: Annotated[Path | None, tyro.conf.arg(name="from")] = None
     """A finished agent, or "shipped": to put one more stage on top of (say with --add what it brings), to learn on with
-    its top level (--tune), or, with --flat, to take the terminal policy from. It keeps its words and sizes."""
+    its top level (--tune), or, with --flat, to take the terminal policy from. It keeps its words, sizes and encoder,
+    whatever other flags say."""
     add: tuple[str, ...] = ()
     """Skills that the new stage brings."""
     add_items: tuple[str, ...] = ()
     """Items that the new stage brings."""
-    tune: bool = False
-    """Learn on with the top level of --from, for example in another world; what lies below is not touched."""
     fork: Path | None = None
     """Go on from the state that this run kept (--fork-points) when its last novel phase began, with other settings."""
     dry_run: bool = False

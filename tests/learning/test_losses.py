@@ -290,7 +290,7 @@ def test_v_trace_leaves_the_returns_of_the_policy_of_now_as_they_came() -> None:
 
 
 def test_v_trace_stops_where_an_episode_does() -> None:
-    """The shorter of two episodes has the returns it has alone, whatever stands behind its end."""
+    """Its last return is the reward, whatever value stands behind its end."""
     output, batch = two_decisions()
     short = batch._replace(mask=torch.tensor([[1.0], [0.0]]), returns=torch.tensor([[1.0], [0.0]]))
     assert v_trace(output, short, 0.9).returns.flatten().tolist() == pytest.approx([1.0, 0.0])

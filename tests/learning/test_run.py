@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,11 @@ import torch
 
 from skillstack.cli import main
 from skillstack.learning.checkpoint import Checkpoints
+from skillstack.learning.config import PRESETS
 from skillstack.learning.packing import unpack
+from skillstack.learning.run import tune
 from skillstack.learning.run_folder import RunFolder
+from skillstack.learning.trainer import Trainer
 from skillstack.policies.agent import Agent
 
 SMALL = [
@@ -128,9 +132,12 @@ def test_a_new_stage_may_bring_new_items(finished: Path, tmp_path: Path) -> None
 
 
 def test_the_top_level_can_learn_on_and_what_lies_below_keeps_its_bytes(finished: Path, tmp_path: Path) -> None:
+    """All its tasks at once and with its own words, whatever the flags say."""
     run = tmp_path / "tuned"
     agent = finished / "agent"
-    assert train("--from", str(agent), "--tune", "--run", str(run), *SMALL) == 0
+    others = ["--stages", "find", "--items", "red", "--curriculum"]
+    assert train("--from", str(agent), "--tune", "--run", str(run), *SMALL, *others) == 0
+    assert {entry.get("phase", "novel") for entry in metrics_without_clocks(run)} == {"novel"}
     tuned = Agent.load(run / "agent")
     assert tuned.stages == Agent.load(agent).stages
     for name in ("level_0.safetensors", "encoder.safetensors"):
@@ -145,6 +152,22 @@ def test_tuning_goes_on_from_the_weights_that_are_there(finished: Path, tmp_path
     before, after = Agent.load(agent).levels[1].state_dict(), Agent.load(run / "agent").levels[1].state_dict()
     for name, values in before.items():
         torch.testing.assert_close(after[name], values, rtol=0, atol=1e-6)
+
+
+def test_a_tuning_run_has_the_whole_agent_from_its_start(finished: Path) -> None:
+    config, agent = tune(finished / "agent", replace(PRESETS["fast"], tune=True))
+    assert Trainer(config, agent, 1).learned.num_levels == 2
+    assert Trainer(replace(config, tune=False), agent, 1).learned.num_levels == 1
+
+
+def test_the_shipped_agent_can_learn_on(capsys: pytest.CaptureFixture[str]) -> None:
+    assert train("--from", "shipped", "--tune", "--dry-run") == 0
+    assert "learn on with stack on top of find, get, put: 24 tasks" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_run_that_does_not_exist_cannot_go_on(capsys: pytest.CaptureFixture[str]) -> None:
+    assert train("--resume", "nowhere") == 2
+    assert "does not exist" in capsys.readouterr().err
 
 
 def test_a_dry_run_prints_the_plan_and_writes_nothing(
@@ -165,8 +188,13 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(
         (["--stages", "find, fly"], 'Unknown skill "fly"'),
         (["--add", "stack"], "--from"),
         (["--tune"], "--from"),
-        (["--tune", "--from", "shipped", "--add", "stack"], "leave out --add"),
-        (["--resume", "nowhere"], "does not exist"),
+        (["--tune", "--from", "shipped", "--add", "stack"], "either"),
+        (["--from", "shipped"], "--tune"),
+        (["--tune", "--flat", "--from", "shipped"], "hierarchy"),
+        (["--from", "shipped", "--tune", "--fork", "nowhere"], "one place"),
+        (["--resume", "nowhere", "--fork", "nowhere"], "one place"),
+        (["--v-trace"], "A2C"),
+        (["--resume", "nowhere"], "leave out --resume"),
         (["--from", "nowhere", "--add", "stack"], "does not exist"),
         (["--room-width", "2", "--room-depth", "2"], "no room"),
         (["--limits.flat", "0"], "must be at least 1"),

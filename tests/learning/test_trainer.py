@@ -90,6 +90,24 @@ def test_with_v_trace_weights_are_true_and_at_most_one() -> None:
     assert not turns_of(level_one(tiny())).replay.behaviour
 
 
+@pytest.mark.parametrize("terminal", [False, True])
+def test_v_trace_takes_the_place_of_the_returns(terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it makes of the returns is what the values are drawn to."""
+    config = tiny(v_trace=True, alternation=False)
+    if terminal:
+        trainer = Trainer(replace(config, terminal=replace(config.terminal, method="a2c")))
+    else:
+        trainer = level_one(config)
+    trainer.stage.turn()
+    learner = turns_of(trainer)
+    monkeypatch.setattr(
+        "skillstack.learning.learner.v_trace",
+        lambda output, batch, gamma: batch._replace(returns=output.value.detach() + 2.0, value_weight=None),
+    )
+    terms = learner.update(np.random.default_rng(0))
+    assert terms.losses["value"].item() == pytest.approx(2.0)  # half of 2 squared
+
+
 def test_without_the_grammar_nothing_is_counted_and_nothing_guided() -> None:
     trainer = level_one(tiny(grammar=False))
     for _ in range(3):

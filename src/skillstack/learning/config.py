@@ -45,12 +45,17 @@ class A2CConfig:
     most_weight: float | None = None
     """Cap on the importance weights; the paper has none."""
     v_trace: bool = False
-    """Correct the returns for the policy of now (V-trace), with true importance weights of at most 1; otherwise returns
-    are taken as they came, as in the paper."""
+    """Correct returns for how the policy has changed since they were played (V-trace, Espeholt et al. 2018), with true
+    importance weights of at most 1; otherwise they are taken as they came, as in the paper."""
     entropy: float = 0.0
     """Weight of an entropy bonus of the policy that is trained; 0 is the paper's letter."""
     replay: int = 100_000
     """Episodes that replay holds."""
+
+    @property
+    def true_probabilities(self) -> bool:
+        """Whether replay keeps the probabilities with which decisions were in truth drawn."""
+        return self.true_weights or self.v_trace
 
 
 @dataclass(frozen=True)
@@ -156,6 +161,9 @@ class TrainConfig:
     """Words gate the convolutions' maps, or stand beside the features, as in the paper, where they are not heeded."""
     lstm: int = 256
     """Hidden units of each level's LSTM; the paper's have 256."""
+    tune: bool = False
+    """Learn on with the top level of an agent (--from), for example in another world; what lies below is not touched.
+    --inherit and --curriculum do not count then."""
     flat: bool = False
     """Learn all tasks with one flat policy, each stage fine-tuned from the one before: the paper's baseline."""
     games: int = 64
@@ -195,7 +203,7 @@ class TrainConfig:
     level: tyro.conf.OmitArgPrefixes[LevelConfig] = field(default_factory=LevelConfig)
     """How the stages above are learned."""
     a2c: tyro.conf.OmitArgPrefixes[A2CConfig] = field(default_factory=A2CConfig)
-    """A2C, where it is used."""
+    """A2C, where it is used: in the preset "paper", or with --method a2c."""
     checkpoint_minutes: float = 5.0
     """How often the whole state is saved."""
     fork_points: bool = False
@@ -215,6 +223,10 @@ class TrainConfig:
             raise SkillstackError("The terminal policy must learn to see for some episodes before it practises.")
         if not 0 <= self.level.unguided <= 1:
             raise SkillstackError(f"The share of turns without grammar is from 0 to 1, not {self.level.unguided}.")
+        if self.a2c.v_trace and "a2c" not in (self.level.method, self.terminal.method):
+            raise SkillstackError("V-trace is for A2C: say --method a2c or --preset paper, too.")
+        if self.tune and self.flat:
+            raise SkillstackError("The flat baseline learns what --stages says; --tune is for a hierarchy.")
         if not 1 <= self.lstm <= 16384:
             raise SkillstackError(f"An LSTM has from 1 to 16384 hidden units, not {self.lstm}.")
 

@@ -108,7 +108,7 @@ class A2CLearner(LevelLearner):
         super().__init__(agent, level, train_encoder=train_encoder, render=render, timer=timer)
         self.config = config
         self.optimizer = RMSprop(self.parameters, config.learning_rate, config.gradient_norm)
-        self.replay = Replay(config.replay, config.gamma, behaviour=config.true_weights or config.v_trace)
+        self.replay = Replay(config.replay, config.gamma, behaviour=config.true_probabilities)
         self.updates = 0
 
     @property

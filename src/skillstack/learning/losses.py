@@ -1,7 +1,7 @@
 """The losses of section 4.1, as pure functions of tensors. All are means over the valid decisions of a batch.
 
 Shapes are (t, n): t decisions of n episodes, `mask` telling which are there. Advantages are the paper's: the empirical
-return minus a value, through which no gradient flows.
+return (or what `v_trace` and `generalised_advantages` make of it) minus a value, through which no gradient flows.
 """
 
 from __future__ import annotations
@@ -85,6 +85,7 @@ def v_trace(output: Output, batch: DecisionBatch, gamma: float) -> DecisionBatch
     """The batch with the returns that the policy of now would have had (Espeholt et al. 2018, all bounds 1).
 
     Where it is less likely to decide so than the policy that did, what came after counts less, and the value stands in.
+    Weights are of whole decisions here; in the policy gradient each head has its own, as in the paper.
     """
     with torch.no_grad():
         weight = (log_decision(output, batch) - log_behaviour(batch)).exp().clamp(max=1.0)
@@ -124,7 +125,7 @@ def clipped_gradient(log_pi: Tensor, log_mu: Tensor, advantage: Tensor, clip: fl
 
 
 def value_loss(value: Tensor, batch: DecisionBatch) -> Tensor:
-    """(1/2) (return - value)^2, the mean over the decisions."""
+    """(1/2) (return - value)^2, the weighted mean over the decisions."""
     loss = 0.5 * (batch.returns - value) ** 2
     return masked_mean(loss if batch.value_weight is None else batch.value_weight * loss, batch.mask)
 

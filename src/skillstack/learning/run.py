@@ -86,6 +86,10 @@ def fork(source: Path, config: TrainConfig, path: Path, console: Console, comman
                 f'A run that goes on from {source} must have its "{name}", {getattr(theirs, name)}, and not '
                 f"{getattr(config, name)}."
             )
+    if theirs.a2c.true_probabilities != config.a2c.true_probabilities:
+        raise SkillstackError(
+            f"The episodes that {source} has kept are weighted in another way than --true-weights or --v-trace ask for."
+        )
     kept = Checkpoints(source / FORK_FOLDER).load_newest(warn=lambda sentence: console.print(sentence, style="yellow"))
     if kept is None:
         raise SkillstackError(
@@ -113,7 +117,7 @@ def tune(path: Path, config: TrainConfig) -> tuple[TrainConfig, Agent]:
     """A finished agent whose top level goes on learning, with all its tasks at once, and the settings that fit it."""
     agent = Agent.load(path)
     config, agent = _fit(config, agent, agent.vocabulary)
-    return replace(config, level=replace(config.level, inherit=False, curriculum=False)), agent
+    return replace(config, level=replace(config.level, curriculum=False)), agent
 
 
 def _fit(config: TrainConfig, agent: Agent, vocabulary: Vocabulary) -> tuple[TrainConfig, Agent]:
@@ -152,13 +156,15 @@ def describe(config: TrainConfig, agent: Agent | None) -> str:
         settings: LevelConfig | TerminalConfig = config.level if stage.base else config.terminal
         method = settings.method.upper() + (f", {config.encoder} encoder" if stage.base else "")
         method += ", one flat policy" if config.flat else ""
+        what = str(stage).replace("learn", "learn on with") if config.tune else str(stage)
         lines.append(
-            f"{str(stage).capitalize()}: {len(stage.tasks)} tasks, by {method}, at most {settings.episodes:,} episodes."
+            f"{what.capitalize()}: {len(stage.tasks)} tasks, by {method}, at most {settings.episodes:,} episodes."
         )
     seconds = sum(config.expected_seconds(terminal=not stage.base) for stage in stages)
+    time = f"At most some {seconds / 60:.0f} minutes" if seconds >= 90 else "A minute or less"
     lines.append(
-        f"{config.games} games at once, {config.num_threads} threads, seed {config.seed}. At most some "
-        f"{max(seconds / 60, 1):.0f} minutes, by what such stages took before."
+        f"{config.games} games at once, threads: {config.num_threads}, seed {config.seed}. {time}, by what such stages "
+        "took before."
     )
     return "\n".join(lines)
 

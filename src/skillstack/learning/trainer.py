@@ -144,7 +144,7 @@ class StageTrainer:
     def turn(self) -> Metrics:
         """Play a batch of games and learn from it."""
         begin = perf_counter()
-        if self.episodes == 0 and self.level > 0 and self.config.level.inherit:
+        if self.episodes == 0 and self.level > 0 and self.config.level.inherit and not self.config.tune:
             self.agent.inherit(self.level)
         count = self.config.games
         tasks = [self.curriculum.draw(self.rng) for _ in range(count)]
@@ -284,7 +284,7 @@ class Trainer:
         """What is worth keeping: all finished levels, and the one that is learned now if it has begun."""
         if self.config.flat:
             return self.agent
-        begun = self.stage.episodes > 0 or self.number == 0
+        begun = self.stage.episodes > 0 or self.number == 0 or self.config.tune
         return self.agent.truncated(self.number if begun else self.number - 1)
 
     def progress(self) -> Progress:
