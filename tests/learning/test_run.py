@@ -267,6 +267,8 @@ def test_a_fork_needs_a_kept_state_and_the_same_networks(
     assert "--fork-points" in capsys.readouterr().err
     assert train("--run", str(run), "--fork", str(finished), *SMALL, "--encoder", "own") == 2
     assert '"encoder"' in capsys.readouterr().err
+    assert train("--run", str(run), "--fork", str(finished), *SMALL, "--true-weights") == 2
+    assert "weighted in another way" in capsys.readouterr().err
     assert not run.exists()
 
 
