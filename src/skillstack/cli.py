@@ -327,7 +327,9 @@ def _start(args: Train) -> tuple[TrainConfig, Agent | None]:
     if args.flat and added:
         raise SkillstackError("The flat baseline learns what --stages says; --add is for a hierarchy.")
     if not args.flat and args.tune == added:
-        raise SkillstackError("With --from say either --tune, to learn on with what the agent knows, or --add or --add-items, for more.")
+        raise SkillstackError(
+            "With --from say either --tune, to learn on with what the agent knows, or --add or --add-items, for more."
+        )
     path = shipped_agent() if args.from_agent == Path(SHIPPED) else args.from_agent
     if args.flat:
         return config, run.flat_from(path, config)
