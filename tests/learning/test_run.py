@@ -155,7 +155,7 @@ def test_tuning_goes_on_from_the_weights_that_are_there(finished: Path, tmp_path
 
 
 def test_a_tuning_run_has_the_whole_agent_from_its_start(finished: Path) -> None:
-    config, agent = tune(finished / "agent", replace(PRESETS["fast"], tune=True))
+    config, agent = tune(finished / "agent", PRESETS["fast"])
     assert Trainer(config, agent, 1).learned.num_levels == 2
     assert Trainer(replace(config, tune=False), agent, 1).learned.num_levels == 1
 

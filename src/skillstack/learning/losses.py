@@ -70,9 +70,7 @@ def generalised_advantages(returns: Tensor, value: Tensor, mask: Tensor, gamma: 
     [[0.0], [0.6000000238418579]]
     """
     value = value.detach() * mask
-    ahead = torch.cat([value[1:], torch.zeros_like(value[:1])])
-    later = torch.cat([returns[1:], torch.zeros_like(returns[:1])])
-    surprise = returns - gamma * later + gamma * ahead - value  # reward and the next value, minus this one
+    surprise = returns + gamma * _next(value - returns) - value  # reward and the next value, minus this one
     advantages = torch.zeros_like(value)
     running = torch.zeros_like(value[0])
     for t in range(len(value) - 1, -1, -1):
@@ -89,13 +87,17 @@ def v_trace(output: Output, batch: DecisionBatch, gamma: float) -> DecisionBatch
     """
     with torch.no_grad():
         weight = (log_decision(output, batch) - log_behaviour(batch)).exp().clamp(max=1.0)
-        later = torch.cat([batch.returns[1:], torch.zeros_like(batch.returns[:1])])
-        rewards, returns = batch.returns - gamma * later, torch.zeros_like(batch.returns)
+        rewards, returns = batch.returns - gamma * _next(batch.returns), torch.zeros_like(batch.returns)
         ahead = torch.zeros_like(batch.returns[0])
         for t in range(len(returns) - 1, -1, -1):
             returns[t] = rewards[t] + gamma * ahead
             ahead = torch.lerp(output.value[t], returns[t], weight[t]) * batch.mask[t]
     return batch._replace(returns=returns, value_weight=weight)
+
+
+def _next(values: Tensor) -> Tensor:
+    """What there is one decision later, 0 after the last."""
+    return torch.cat([values[1:], torch.zeros_like(values[:1])])
 
 
 def masked_mean(values: Tensor, mask: Tensor) -> Tensor:

@@ -117,7 +117,7 @@ def tune(path: Path, config: TrainConfig) -> tuple[TrainConfig, Agent]:
     """A finished agent whose top level goes on learning, with all its tasks at once, and the settings that fit it."""
     agent = Agent.load(path)
     config, agent = _fit(config, agent, agent.vocabulary)
-    return replace(config, level=replace(config.level, curriculum=False)), agent
+    return replace(config, tune=True, level=replace(config.level, inherit=False, curriculum=False)), agent
 
 
 def _fit(config: TrainConfig, agent: Agent, vocabulary: Vocabulary) -> tuple[TrainConfig, Agent]:
@@ -156,7 +156,7 @@ def describe(config: TrainConfig, agent: Agent | None) -> str:
         settings: LevelConfig | TerminalConfig = config.level if stage.base else config.terminal
         method = settings.method.upper() + (f", {config.encoder} encoder" if stage.base else "")
         method += ", one flat policy" if config.flat else ""
-        what = str(stage).replace("learn", "learn on with") if config.tune else str(stage)
+        what = str(stage).replace("learn", "learn on with", 1) if config.tune else str(stage)
         lines.append(
             f"{what.capitalize()}: {len(stage.tasks)} tasks, by {method}, at most {settings.episodes:,} episodes."
         )

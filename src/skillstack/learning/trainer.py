@@ -144,7 +144,7 @@ class StageTrainer:
     def turn(self) -> Metrics:
         """Play a batch of games and learn from it."""
         begin = perf_counter()
-        if self.episodes == 0 and self.level > 0 and self.config.level.inherit and not self.config.tune:
+        if self.episodes == 0 and self.level > 0 and self.config.level.inherit:
             self.agent.inherit(self.level)
         count = self.config.games
         tasks = [self.curriculum.draw(self.rng) for _ in range(count)]

@@ -187,7 +187,7 @@ def _wool(rng: np.random.Generator, colour: npt.NDArray[np.float64]) -> npt.NDAr
     """Soft woven noise: light and dark threads that change every other texel."""
     threads = rng.normal(0.0, 0.035, (TEXELS, TEXELS))
     weave = 0.03 * np.where((np.add.outer(np.arange(TEXELS), np.arange(TEXELS)) // 2) % 2, 1.0, -1.0)
-    return np.asarray(np.clip(colour * (1.0 + threads + weave)[..., None], 0, 255))
+    return _coloured(colour, 1.0 + threads + weave)
 
 
 def _bricks(rng: np.random.Generator, colour: tuple[int, int, int]) -> npt.NDArray[np.float64]:
@@ -200,18 +200,18 @@ def _bricks(rng: np.random.Generator, colour: tuple[int, int, int]) -> npt.NDArr
         joint = 15 if course == 0 else 7
         shade[rows, joint] -= 0.30
         shade[rows, (joint + 1) % TEXELS] += 0.08
-    return np.asarray(np.clip(np.array(colour) * shade[..., None], 0, 255))
+    return _coloured(colour, shade)
 
 
 def _cut_stone(rng: np.random.Generator, colour: tuple[int, int, int]) -> npt.NDArray[np.float64]:
-    """Cut stone: a slab of 13 texels under a course of 3, each with a light edge above and a dark one below."""
+    """Cut stone: a slab of 13 texels under a course of 3, light above and left, dark below and right."""
     shade = 1.0 + rng.normal(0.0, 0.03, (TEXELS, TEXELS))
     for top, bottom in ((0, 2), (3, 15)):
         shade[top] += 0.12
         shade[bottom] -= 0.15
     shade[4:15, 0] += 0.10
     shade[3:15, 15] -= 0.15
-    return np.asarray(np.clip(np.array(colour) * shade[..., None], 0, 255))
+    return _coloured(colour, shade)
 
 
 def _planks(rng: np.random.Generator, colour: tuple[int, int, int]) -> npt.NDArray[np.float64]:
@@ -221,4 +221,9 @@ def _planks(rng: np.random.Generator, colour: tuple[int, int, int]) -> npt.NDArr
     for board in range(4):
         shade[4 * board + 3] -= 0.22
         shade[4 * board : 4 * board + 3, (5 + 8 * (board % 2)) % TEXELS] -= 0.18
-    return np.asarray(np.clip(np.array(colour) * shade[..., None], 0, 255))
+    return _coloured(colour, shade)
+
+
+def _coloured(colour: npt.ArrayLike, shade: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """A texture of one colour, each texel in its own shade."""
+    return np.asarray(np.clip(np.asarray(colour) * shade[..., None], 0, 255))
