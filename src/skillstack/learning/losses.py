@@ -65,9 +65,9 @@ def generalised_advantages(returns: Tensor, value: Tensor, mask: Tensor, gamma: 
 
     `trace` 1 gives the plain return minus the value, 0 looks one decision ahead.
 
-    >>> returns, value = torch.tensor([[0.5], [1.0]]), torch.tensor([[0.2], [0.4]])
+    >>> returns, value = torch.tensor([[0.5], [1.0]]), torch.tensor([[0.25], [0.75]])
     >>> generalised_advantages(returns, value, torch.ones(2, 1), 0.5, 0.0).tolist()
-    [[0.0], [0.6000000238418579]]
+    [[0.125], [0.25]]
     """
     value = value.detach() * mask
     surprise = returns + gamma * _next(value - returns) - value  # reward and the next value, minus this one
