@@ -80,7 +80,10 @@ def _section(data: dict[str, Any]) -> str:
 
 def _variant(variant: str) -> str:
     preset, _, encoder = variant.rpartition("-")
-    words = {"frozen": "pi_0's encoder frozen and shared", "own": "an encoder of its own for each level"}
+    words = {
+        "frozen": "pi_0's encoder frozen and shared, frames of 60 x 60 pixels",
+        "own": "an encoder of its own for each level",
+    }
     return f"Preset {preset}, {words.get(encoder, encoder)}"
 
 

@@ -48,14 +48,26 @@ class Settings:
         return f"{self.preset}-{self.encoder}"
 
     @property
+    def image_size(self) -> int:
+        """Of the frames. Runs with the frozen encoder are to take minutes, so they see as "fast" does."""
+        return PRESETS["fast" if self.encoder == "frozen" else self.preset].image_size
+
+    @property
     def games(self) -> int:
         """Games of each skill in an evaluation."""
         return 600 if self.scale == "full" else 8
 
     def config(self, seed: int, **changes: Any) -> TrainConfig:
         """The preset's settings, with two phases, the grammar in every game, one thread, and the changes."""
-        config = replace(PRESETS[self.preset], encoder=self.encoder, seed=seed, threads=1, tensorboard=False)
-        config = changed(config, level={"curriculum": True, "unguided": 0.0})
+        config = changed(
+            PRESETS[self.preset],
+            encoder=self.encoder,
+            image_size=self.image_size,
+            seed=seed,
+            threads=1,
+            tensorboard=False,
+            level={"curriculum": True, "unguided": 0.0},
+        )
         return changed(changed(config, **TOY) if self.scale == "toy" else config, **changes)
 
 

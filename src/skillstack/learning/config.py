@@ -98,11 +98,11 @@ class TerminalConfig:
 
     method: Literal["ppo", "a2c"] = "ppo"
     """PPO with hindsight, which learns it best, or the same off-policy A2C as the levels above."""
-    episodes: int = 60_000
+    episodes: int = 100_000
     """The most episodes of stage 0."""
     epsilon: float = 0.0
     """How often its actions are made at random while it learns."""
-    target: float = 0.97
+    target: float = 0.98
     """Stage 0 ends when this share of the last episodes of its tasks was achieved."""
     ppo: PPOConfig = field(default_factory=PPOConfig)
     """PPO of stage 0, until it has learned to see."""
@@ -155,7 +155,7 @@ class TrainConfig:
     """The items that every skill is learned for."""
     seed: int = 0
     """Of everything random: weights, games, choices, batches."""
-    encoder: Literal["own", "shared", "frozen"] = "frozen"
+    encoder: Literal["own", "shared", "frozen"] = "own"
     """Each level sees through its own, or all through one that goes on learning, or through that of pi_0, frozen."""
     fusion: Literal["gate", "concatenate"] = "gate"
     """Words gate the convolutions' maps, or stand beside the features, as in the paper, where they are not heeded."""
@@ -302,6 +302,7 @@ class TrainConfig:
 
 PRESETS = {
     "fast": TrainConfig(
+        encoder="frozen",
         image_size=60,
         terminal=TerminalConfig(target=0.99),
         level=LevelConfig(
