@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from skillstack.cli import main
 from skillstack.experiments.catalogue import EXPERIMENTS
-from skillstack.experiments.jobs import FINISHED_FILE
+from skillstack.experiments.jobs import FINISHED_FILE, Job
+from skillstack.experiments.schedule import run_jobs
 
 VARIANT = "paper-frozen"
 CURVES = ("figure-get", "figure-stack", "figure-curriculum", "no-penalty")
@@ -79,6 +81,30 @@ def test_what_is_finished_is_not_run_again(everything: Path, capsys: pytest.Capt
     assert reproduce(everything, "figure-get", "plans") == 0
     assert "nothing left to do" in capsys.readouterr().out
     assert (everything / "docs" / "results.md").read_text() == before
+
+
+def test_what_is_finished_when_it_is_stopped_is_written_and_never_less_than_is_there(
+    everything: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(jobs: Sequence[Job], runs: Path, workers: int, console: Console) -> dict[str, str]:
+        run_jobs(jobs[:finished], runs, workers, console)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("skillstack.experiments.reproduce.run_jobs", stopped)
+    path = tmp_path / "results" / f"figure-get-{VARIANT}.json"
+    for finished in (0, 1, 2):
+        assert reproduce(tmp_path, "figure-get") == 130
+        assert path.exists() == (finished > 0)
+        if finished:
+            data = json.loads(path.read_text())
+            assert len(data["runs"]) == finished
+            assert len(data["missing"]) == 6 - finished
+            assert "jobs were not finished" in (tmp_path / "docs" / "results.md").read_text()
+    whole = everything / "results" / f"figure-get-{VARIANT}.json"
+    path.write_bytes(whole.read_bytes())
+    assert reproduce(tmp_path, "figure-get") == 130
+    assert "stays as it is" in capsys.readouterr().out.replace("\n", " ")
+    assert path.read_bytes() == whole.read_bytes()
 
 
 @pytest.mark.parametrize(

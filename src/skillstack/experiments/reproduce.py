@@ -14,7 +14,7 @@ from skillstack.disk import make_folder, write_file
 from skillstack.errors import SkillstackError
 from skillstack.experiments.catalogue import EXPERIMENTS, Experiment, Parts, choose
 from skillstack.experiments.collecting import curve_of, run_of, scores_of
-from skillstack.experiments.data import Data, check_replaceable, write_data
+from skillstack.experiments.data import Data, check_replaceable, read_result, write_data
 from skillstack.experiments.figures import check_installed, draw, plan_name
 from skillstack.experiments.jobs import Job, in_order
 from skillstack.experiments.ladder import count_parameters, wide_flat
@@ -44,7 +44,10 @@ class Places:
 
 
 def reproduce(names: Sequence[str], settings: Settings, places: Places, workers: int, console: Console) -> bool:
-    """Run the experiments of these names as far as they are not finished; returns whether nothing failed."""
+    """Run the experiments of these names as far as they are not finished; returns whether nothing failed.
+
+    When it is stopped, what is finished by then is written, too.
+    """
     experiments = choose(names)
     if not experiments:
         raise SkillstackError(f"Name what to reproduce: {', '.join(EXPERIMENTS)}, or all.")
@@ -54,12 +57,15 @@ def reproduce(names: Sequence[str], settings: Settings, places: Places, workers:
     for experiment in experiments:
         path = places.results / f"{experiment.name}-{settings.variant}.json"
         check_replaceable(path, settings.scale, settings.seeds)
-    parts = {experiment.name: _parts(experiment, settings) for experiment in experiments}
-    jobs = in_order([job for seeds in parts.values() for part in seeds for job in part.jobs])
-    failed = run_jobs(jobs, places.runs, workers or os.cpu_count() or 1, console)
-    for experiment in experiments:
-        _write(experiment, parts[experiment.name], settings, places, failed, console)
-    write_results_page(places, console)
+    parts = [(experiment, _parts(experiment, settings)) for experiment in experiments]
+    jobs = in_order([job for _, seeds in parts for part in seeds for job in part.jobs])
+    failed: dict[str, str] = {}
+    try:
+        failed = run_jobs(jobs, places.runs, workers or os.cpu_count() or 1, console)
+    except KeyboardInterrupt:
+        _write(parts, settings, places, failed, console)
+        raise
+    _write(parts, settings, places, failed, console)
     return not failed
 
 
@@ -68,15 +74,26 @@ def _parts(experiment: Experiment, settings: Settings) -> list[Parts]:
 
 
 def _write(
-    experiment: Experiment,
-    parts: Sequence[Parts],
+    parts: Sequence[tuple[Experiment, Sequence[Parts]]],
     settings: Settings,
     places: Places,
     failed: dict[str, str],
     console: Console,
 ) -> None:
+    """What is finished of each experiment, unless there is nothing yet, or more is there already; and the page."""
+    for experiment, seeds in parts:
+        data = collect(experiment, seeds, settings, places.runs, failed)
+        path = places.results / f"{data.name}.json"
+        before = len(read_result(path)["runs"]) if path.exists() else 1
+        if len(data.runs) >= before:
+            _write_one(experiment, data, places, console)
+        elif data.runs:
+            console.print(f"{path} stays as it is: it has {before} runs, and here {len(data.runs)} are finished.")
+    write_results_page(places, console)
+
+
+def _write_one(experiment: Experiment, data: Data, places: Places, console: Console) -> None:
     """Data, claims and figures of one experiment."""
-    data = collect(experiment, parts, settings, places.runs, failed)
     figures = draw(data, places.docs / FIGURES_FOLDER)
     extra = {
         "claims": [claim.to_json() for claim in experiment.claims(data)],
@@ -91,7 +108,7 @@ def collect(
     experiment: Experiment, parts: Sequence[Parts], settings: Settings, runs: Path, failed: dict[str, str]
 ) -> Data:
     """The data of all seeds; what was not finished is left out, and named."""
-    missing = {job.name: failed.get(job.name, "It has not been run.") for job in _jobs(parts) if not job.finished(runs)}
+    missing = {job.name: failed.get(job.name, "It is not finished.") for job in _jobs(parts) if not job.finished(runs)}
     plans, notes = _plans(parts, runs, missing)
     if experiment.name == "flat-capacity":
         wide = wide_flat(settings, 0).config
