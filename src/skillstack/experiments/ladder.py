@@ -24,8 +24,8 @@ REVERSED = ("find", "put", "get", "stack")
 
 
 def terminal(settings: Settings, seed: int) -> Training:
-    """pi_0 of a seed."""
-    return Training(f"{settings.variant}/pi0-s{seed}", settings.config(seed, stages=SKILLS[0]))
+    """pi_0 of a seed: the same for all encoders, as it has only one."""
+    return Training(f"{settings.preset}/pi0-s{seed}", settings.config(seed, stages=SKILLS[0], encoder="frozen"))
 
 
 def ladder(settings: Settings, seed: int, order: Sequence[str]) -> list[Training]:
