@@ -99,7 +99,7 @@ def test_what_is_finished_when_it_is_stopped_is_written_and_never_less_than_is_t
             data = json.loads(path.read_text())
             assert len(data["runs"]) == finished
             assert len(data["missing"]) == 6 - finished
-            assert "jobs were not finished" in (tmp_path / "docs" / "results.md").read_text()
+            assert "jobs are not finished" in (tmp_path / "docs" / "results.md").read_text()
     whole = everything / "results" / f"figure-get-{VARIANT}.json"
     path.write_bytes(whole.read_bytes())
     assert reproduce(tmp_path, "figure-get") == 130

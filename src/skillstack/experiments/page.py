@@ -87,7 +87,8 @@ def _variant(variant: str) -> str:
 
 def _missing(missing: Mapping[str, str]) -> Iterable[str]:
     if missing:
-        yield f"**Missing:** {len(missing)} of its jobs were not finished.\n"
+        verb = "is" if len(missing) == 1 else "are"
+        yield f"**Missing:** {len(missing)} of its jobs {verb} not finished.\n"
         for name, why in missing.items():
             yield f"- `{name}`: {why}"
         yield ""
