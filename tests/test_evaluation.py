@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import subprocess
 import sys
@@ -15,9 +16,20 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from skillstack import Instruction, SkillstackError, cli, make_stages
-from skillstack.evaluation import Evaluation, Figures, Game, dump_csv, evaluate, game_seed, summarise, wilson
+from skillstack.evaluation import (
+    Evaluation,
+    Figures,
+    Game,
+    dump_csv,
+    evaluate,
+    game_seed,
+    results_table,
+    summarise,
+    wilson,
+)
 from skillstack.instructions import TaskSet
 from skillstack.policies.agent import Agent
 from skillstack.rollout.oracle_player import OraclePlayer
@@ -98,16 +110,17 @@ def test_there_is_no_interval_of_more_successes_than_games(successes: int, n: in
 def test_the_figures_of_games_are_the_ones_worked_by_hand() -> None:
     task = Instruction("get", "red")
     games = [
-        Game(task, ACHIEVED, steps=4, calls=2, refusals=0, depth=2, optimum=4),  # SPL 1, ratio 1
+        Game(task, ACHIEVED, steps=4, calls=2, refusals=0, depth=2, optimum=4, uttered=frozenset({"find"})),  # SPL 1
         Game(task, ACHIEVED, steps=8, calls=3, refusals=1, depth=3, optimum=4),  # SPL 1/2, ratio 2
         Game(task, LIMIT, steps=40, calls=0, refusals=0, depth=1, optimum=4),
         Game(task, REFUSED, steps=0, calls=1, refusals=1, depth=1, optimum=4),
     ]
-    figures = summarise("get", "red", games)
+    figures = summarise("get", "red", games, ["find", "put"])
     assert (figures.games, figures.successes, figures.success) == (4, 2, 0.5)
     assert (figures.success_low, figures.success_high) == wilson(2, 4)
     assert (figures.steps, figures.steps_of_successes) == (13.0, 6.0)
-    assert (figures.spl, figures.ratio) == (1.5 / 4, 1.5)
+    assert (figures.shortest, figures.spl, figures.ratio) == (4.0, 1.5 / 4, 1.5)
+    assert figures.uttered == {"find": 0.5, "put": 0.0}
     assert figures.depth == 7 / 4
     assert (figures.calls, figures.refusals, figures.refused) == (6, 2, 1 / 3)
     assert figures.outcomes == {"achieved": 2, "limit": 1, "not executable": 1, "cut off": 0}
@@ -117,7 +130,8 @@ def test_the_figures_of_games_are_the_ones_worked_by_hand() -> None:
 def test_figures_that_have_nothing_to_take_a_mean_of_are_missing_and_not_zero() -> None:
     failure = Game(Instruction("get", "red"), LIMIT, steps=40, calls=0, refusals=0, depth=1, optimum=None)
     figures = summarise("get", "red", [failure])
-    assert (figures.steps_of_successes, figures.ratio, figures.spl, figures.refused) == (None, None, None, None)
+    assert (figures.steps_of_successes, figures.shortest, figures.ratio) == (None, None, None)
+    assert (figures.spl, figures.refused) == (None, None)
 
 
 @pytest.mark.parametrize("big", [False, True])
@@ -201,6 +215,29 @@ def test_the_depth_is_that_of_the_plans(level: int) -> None:
     assert max(depths) == level + 1
 
 
+def test_what_the_level_utters_is_what_its_plans_say() -> None:
+    world = RoomsWorld(RoomsConfig(image_size=16), 8)
+    player = OraclePlayer(world, make_stages())
+    evaluation = evaluate(world, player, RunnerConfig(), 6)
+    for figures in evaluation.tasks:
+        task = Instruction(figures.skill, figures.item or "")
+        (episode,) = Runner(world, player, plans=True).play([task], [game_seed(0, task, 0)], 3)
+        assert episode.plan is not None
+        called = {decision.utterance.skill for decision in episode.plan.root.decisions if decision.utterance}
+        assert figures.uttered == {skill: float(skill in called) for skill in ("find", "get", "put")}
+    assert any(figures.uttered["get"] for figures in evaluation.skills if figures.skill == "stack")
+    table = io.StringIO()
+    Console(file=table, width=200).print(results_table(evaluation))
+    assert 'Share of achieved stack games in which it calls: "' in table.getvalue()
+
+
+@pytest.mark.parametrize("level", [0, 3])
+def test_a_csv_has_a_column_for_each_skill_that_can_be_called(level: int) -> None:
+    text = evaluate(rooms(), random_player(), RunnerConfig(), 6, level=level).to_csv()
+    columns = {name for name in next(csv.reader(io.StringIO(text))) if name.startswith("uttered")}
+    assert columns == (set() if level == 0 else {"uttered_find", "uttered_get", "uttered_put"})
+
+
 @pytest.mark.parametrize(
     ("settings", "level"),
     [
@@ -276,9 +313,9 @@ def test_json_and_csv_hold_the_same_figures_and_every_line_states_the_settings()
     for line, entry in zip(lines, entries, strict=True):
         assert (line["agent"], line["seed"], line["episode_limit"], line["room"]) == ("a, b", "5", "200", "small")
         assert line["outcome_not_executable"] == str(entry["outcomes"]["not executable"])
-        for name, value in entry.items():
-            if name != "outcomes":
-                assert line[name] == ("" if value is None else str(value))
+        plain = {name: value for name, value in entry.items() if name not in ("outcomes", "uttered")}
+        for name, value in (plain | {f"uttered_{skill}": share for skill, share in entry["uttered"].items()}).items():
+            assert line[name] == ("" if value is None else str(value))
     assert data["settings"]["flat_limit"] == 40
     assert data["settings"]["world_settings"]["room_width"] == 4
     assert dump_csv([evaluation, evaluation]).count("agent,world") == 1

@@ -25,7 +25,8 @@ from rich.table import Table
 
 from skillstack import __version__
 from skillstack.errors import SkillstackError, unknown
-from skillstack.instructions import Instruction, TaskArray, TaskSet
+from skillstack.instructions import Instruction, TaskArray, TaskSet, Vocabulary
+from skillstack.policies.grammar import CALL
 from skillstack.randomness import mix
 from skillstack.rollout.episode import Episode
 from skillstack.rollout.plan import ACHIEVED, OUTCOMES
@@ -59,6 +60,8 @@ class Game:
     """How many levels were active at the deepest point."""
     optimum: int | None
     """The fewest steps from the game's start; None in a world that has no oracle."""
+    uttered: frozenset[str] = frozenset()
+    """The skills that the level which was given the task called."""
 
     @property
     def success(self) -> bool:
@@ -90,6 +93,8 @@ class Figures:
     """Mean primitive steps of all games."""
     steps_of_successes: float | None
     """Mean primitive steps of the games that succeeded."""
+    shortest: float | None
+    """Mean optimum of these games."""
     ratio: float | None
     """Mean of steps over the optimum, of the games that succeeded."""
     spl: float | None
@@ -104,6 +109,8 @@ class Figures:
     """Their share."""
     outcomes: dict[str, int] = field(default_factory=dict)
     """How many games ended in which way, for each of `plan.OUTCOMES`."""
+    uttered: dict[str, float | None] = field(default_factory=dict)
+    """In which share of the games that succeeded the level called each of the skills that it can call."""
 
     @property
     def label(self) -> str:
@@ -195,7 +202,7 @@ def evaluate(
     `skills` leaves out all others; `agent` is the name that the result states.
     """
     level = _check(player, level, episodes_per_skill, seed)
-    known = player.stages[level].tasks
+    known, callable_skills = player.stages[level].tasks, player.stages[level].base.skills
     chosen = _choose_skills(known, skills)
     tasks = [task for skill in chosen for task in _tasks_of(skill, known, episodes_per_skill)]
     played: dict[int, Game] = {}
@@ -213,9 +220,12 @@ def evaluate(
         episodes_per_skill=episodes_per_skill,
         config=config,
         world_settings=asdict(world.config) if isinstance(world, RoomGames) else {"rewards": asdict(world.rewards)},
-        skills=tuple(summarise(skill, None, [game for game in games if game.task.skill == skill]) for skill in chosen),
+        skills=tuple(
+            summarise(skill, None, [game for game in games if game.task.skill == skill], callable_skills)
+            for skill in chosen
+        ),
         tasks=tuple(
-            summarise(task.skill, task.item, [game for game in games if game.task == task])
+            summarise(task.skill, task.item, [game for game in games if game.task == task], callable_skills)
             for task in dict.fromkeys(tasks)
         ),
     )
@@ -239,7 +249,7 @@ def wilson(successes: int, n: int, z: float = 1.96) -> tuple[float, float]:
     return 0.0 if successes == 0 else middle - half, 1.0 if successes == n else middle + half
 
 
-def summarise(skill: str, item: str | None, games: Sequence[Game]) -> Figures:
+def summarise(skill: str, item: str | None, games: Sequence[Game], callable_skills: Sequence[str] = ()) -> Figures:
     """The figures of a skill's games with an item, or with all items together; at least one game."""
     won = [game for game in games if game.success]
     low, high = wilson(len(won), len(games))
@@ -255,6 +265,7 @@ def summarise(skill: str, item: str | None, games: Sequence[Game]) -> Figures:
         success_high=high,
         steps=fmean(game.steps for game in games),
         steps_of_successes=_mean(game.steps for game in won),
+        shortest=_mean(game.optimum for game in won if game.optimum is not None),
         ratio=_mean(game.steps / game.optimum for game in won if game.optimum),
         spl=_mean(game.spl for game in games if game.spl is not None),
         depth=fmean(game.depth for game in games),
@@ -262,6 +273,7 @@ def summarise(skill: str, item: str | None, games: Sequence[Game]) -> Figures:
         refusals=refusals,
         refused=refusals / calls if calls else None,
         outcomes={outcome: endings[outcome] for outcome in OUTCOMES},
+        uttered={name: _mean(float(name in game.uttered) for game in won) for name in callable_skills},
     )
 
 
@@ -345,8 +357,17 @@ def _play(
                 refusals=episode.refusals,
                 depth=int(gauge.depths[number]),
                 optimum=_optimum(world, tasks[number], episode),
+                uttered=_uttered(episode, player.vocabulary),
             ),
         )
+
+
+def _uttered(episode: Episode, vocabulary: Vocabulary) -> frozenset[str]:
+    decisions = episode.decisions
+    if decisions.switch is None or decisions.instruction is None:
+        return frozenset()
+    skills = decisions.instruction[decisions.switch == CALL, 0]
+    return frozenset(vocabulary.skills[number] for number in skills.tolist())
 
 
 def _optimum(world: World, task: Instruction, episode: Episode) -> int | None:
@@ -401,9 +422,10 @@ def _mean(values: Iterable[float]) -> float | None:
 
 def _flat(figures: Figures) -> dict[str, Any]:
     """Figures as cells of a line."""
-    cells = {entry.name: getattr(figures, entry.name) for entry in fields(figures) if entry.name != "outcomes"}
-    counts = {f"outcome_{name.replace(' ', '_')}": count for name, count in figures.outcomes.items()}
-    return {**cells, **counts}
+    cells = {entry.name: getattr(figures, entry.name) for entry in fields(figures)}
+    outcomes, uttered = cells.pop("outcomes"), cells.pop("uttered")
+    cells |= {f"outcome_{name.replace(' ', '_')}": count for name, count in outcomes.items()}
+    return cells | {f"uttered_{name}": share for name, share in uttered.items()}
 
 
 def _cells(figures: Figures) -> tuple[str, ...]:
@@ -430,5 +452,14 @@ def _caption(evaluation: Evaluation) -> str:
         + ("" if config.grammar else " without grammars")
         + (f", epsilon {config.epsilon:g}" if config.epsilon else "")
         + f"; limits: {limits.flat} steps of a flat run, {limits.decisions} decisions of a level, "
-        f"{limits.episode} steps of a game."
+        f"{limits.episode} steps of a game." + "".join(f"\n{line}" for line in _utterances(evaluation))
     )
+
+
+def _utterances(evaluation: Evaluation) -> Iterator[str]:
+    """What the level says to those below, where it says anything."""
+    for figures in evaluation.skills:
+        shares = {name: share for name, share in figures.uttered.items() if share}
+        if shares:
+            often = ", ".join(f'"{name}" {share:.2f}' for name, share in shares.items())
+            yield f"Share of achieved {figures.skill} games in which it calls: {often}."

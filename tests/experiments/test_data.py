@@ -13,7 +13,8 @@ import pytest
 from skillstack.errors import SkillstackError
 from skillstack.experiments import claims
 from skillstack.experiments.catalogue import ALL, EXPERIMENTS, choose
-from skillstack.experiments.data import Curve, Data, Run, Score, check_replaceable, write_data
+from skillstack.experiments.data import Curve, Data, Run, Score, check_replaceable, num_runs, write_data
+from skillstack.experiments.jobs import cost_of
 from skillstack.experiments.ladder import ABLATIONS, FLAT, FULL
 from skillstack.experiments.page import write_page
 
@@ -51,6 +52,20 @@ def test_a_curve_is_solved_once_its_success_stays_high_in_the_novel_phase() -> N
     assert late.solved == 1000
     assert replace(late, success=(0.5,) * 10).solved == late.most
     assert replace(late, success=(1.0,) * 10, switch=700).solved == 800
+
+
+def test_a_pause_is_no_cost_of_a_run() -> None:
+    turn = {"event": "turn", "steps of turn": 10, "seconds": 1.0}
+    paused = {**turn, "seconds": 900.0, "core seconds": 2.0}
+    metrics = [turn, {"event": "stage learned"}, paused]
+    assert cost_of(metrics, games=4) == {"episodes": 8, "steps": 20, "seconds": 3.0}
+
+
+def test_a_result_that_is_not_there_has_no_runs(tmp_path: Path) -> None:
+    data = figure_get_data()
+    assert num_runs(tmp_path / f"{data.name}.json") == 0
+    write_data(data, tmp_path, {})
+    assert num_runs(tmp_path / f"{data.name}.json") == 1
 
 
 def test_claims_of_figure_3a_agree_where_intervals_are_apart() -> None:

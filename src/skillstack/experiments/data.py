@@ -225,6 +225,11 @@ def read_result(path: Path) -> dict[str, Any]:
     return data
 
 
+def num_runs(path: Path) -> int:
+    """How many runs the result has that is there; 0 if there is none."""
+    return len(read_result(path)["runs"]) if path.exists() else 0
+
+
 def check_replaceable(path: Path, scale: str, seeds: int) -> None:
     """Refuse to put less in the place of a result that is there."""
     if not path.exists():

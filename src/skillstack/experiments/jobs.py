@@ -161,12 +161,15 @@ class Training:
 
 
 def cost_of(metrics: Sequence[dict[str, Any]], games: int) -> dict[str, float]:
-    """What a run took by itself: episodes, primitive steps, and seconds of one thread."""
+    """What a run took by itself: episodes, primitive steps, and seconds of one core.
+
+    Where a run did not note these yet it is by the clock, and a pause counts.
+    """
     turns = [line for line in metrics if line["event"] == "turn"]
     return {
         "episodes": len(turns) * games,
         "steps": sum(line["steps of turn"] for line in turns),
-        "seconds": sum(line["seconds"] for line in turns),
+        "seconds": sum(line.get("core seconds", line["seconds"]) for line in turns),
     }
 
 

@@ -14,7 +14,7 @@ from skillstack.disk import make_folder, write_file
 from skillstack.errors import SkillstackError
 from skillstack.experiments.catalogue import EXPERIMENTS, Experiment, Parts, choose
 from skillstack.experiments.collecting import curve_of, run_of, scores_of
-from skillstack.experiments.data import Data, check_replaceable, read_result, write_data
+from skillstack.experiments.data import Data, check_replaceable, num_runs, write_data
 from skillstack.experiments.figures import check_installed, draw, plan_name
 from skillstack.experiments.jobs import Job, in_order
 from skillstack.experiments.ladder import count_parameters, wide_flat
@@ -84,8 +84,8 @@ def _write(
     for experiment, seeds in parts:
         data = collect(experiment, seeds, settings, places.runs, failed)
         path = places.results / f"{data.name}.json"
-        before = len(read_result(path)["runs"]) if path.exists() else 1
-        if len(data.runs) >= before:
+        before = num_runs(path)
+        if len(data.runs) >= max(before, 1):
             _write_one(experiment, data, places, console)
         elif data.runs:
             console.print(f"{path} stays as it is: it has {before} runs, and here {len(data.runs)} are finished.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -143,7 +143,7 @@ class StageTrainer:
 
     def turn(self) -> Metrics:
         """Play a batch of games and learn from it."""
-        begin = perf_counter()
+        begin, busy = perf_counter(), process_time()
         if self.episodes == 0 and self.level > 0 and self.config.level.inherit:
             self.agent.inherit(self.level)
         count = self.config.games
@@ -182,6 +182,7 @@ class StageTrainer:
             "novel phase begins": switched,
             **statistics,
             "seconds": seconds,
+            "core seconds": process_time() - busy,
         }
 
     def _record(self, tasks: list[Instruction], episodes: list[Episode]) -> bool:
