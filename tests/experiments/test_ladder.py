@@ -29,10 +29,12 @@ def test_experiments_share_their_runs() -> None:
     assert set(together) == set().union(*alone)
 
 
-def test_both_kinds_of_encoder_stand_on_the_same_pi_0() -> None:
-    frozen, own = (jobs(Settings(encoder=encoder)) for encoder in ("frozen", "own"))
-    assert [name for name in frozen if name in own] == ["paper/pi0-s0"]
-    assert frozen["paper/pi0-s0"] == own["paper/pi0-s0"]
+def test_all_presets_and_both_kinds_of_encoder_stand_on_the_same_pi_0() -> None:
+    first, *others = (jobs(Settings(preset, encoder)) for preset in PRESETS for encoder in ("frozen", "own"))
+    for other in others:
+        assert [name for name in first if name in other] == ["pi0-s0"]
+        assert first["pi0-s0"] == other["pi0-s0"]
+    assert len({preset.terminal for preset in PRESETS.values()}) == 1, "else presets would not learn it alike"
 
 
 @pytest.mark.parametrize("encoder", ["frozen", "own"])

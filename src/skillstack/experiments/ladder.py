@@ -24,8 +24,9 @@ REVERSED = ("find", "put", "get", "stack")
 
 
 def terminal(settings: Settings, seed: int) -> Training:
-    """pi_0 of a seed: the same for all encoders, as it has only one."""
-    return Training(f"{settings.preset}/pi0-s{seed}", settings.config(seed, stages=SKILLS[0], encoder="frozen"))
+    """pi_0 of a seed: the same for all presets, which learn it alike, and for all encoders, as it has only one."""
+    config = replace(settings, preset="paper", encoder="frozen").config(seed, stages=SKILLS[0])
+    return Training(f"pi0-s{seed}", config)
 
 
 def ladder(settings: Settings, seed: int, order: Sequence[str]) -> list[Training]:
