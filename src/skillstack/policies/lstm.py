@@ -74,11 +74,12 @@ class _PackedLstm(torch.autograd.Function):
         inputs, w_input, w_hidden, gates, hidden, cell, squashed = ctx.saved_tensors
         first, moments, before = ctx.sizes[0], _moments(ctx.sizes), _earlier(ctx.sizes)
         d_hidden, d_cell, d_gates = grad.clone(), torch.zeros_like(grad), torch.empty_like(gates)
-        arrays = [tensor.numpy() for tensor in (gates, cell, squashed, d_hidden, d_cell, d_gates)]
+        seen = (gates.numpy(), cell.numpy(), squashed.numpy(), before)
+        gradients = (d_hidden.numpy(), d_cell.numpy(), d_gates.numpy())
         later = slice(0, 0)
         for now in reversed(moments):
             d_hidden[now.start : now.start + later.stop - later.start].addmm_(d_gates[later], w_hidden)
-            _back(*arrays, before, now.start, now.stop)
+            _back(*seen, *gradients, now.start, now.stop)
             later = now
         d_bias = d_gates.sum(0)
         d_inputs = d_gates @ w_input if ctx.needs_input_grad[0] else None
@@ -88,7 +89,7 @@ class _PackedLstm(torch.autograd.Function):
 
 @jit
 def _back(
-    gates: Array, cell: Array, squashed: Array, d_hidden: Array, d_cell: Array, d_gates: Array, before: Array,
+    gates: Array, cell: Array, squashed: Array, before: Array, d_hidden: Array, d_cell: Array, d_gates: Array,
     start: int, end: int,
 ) -> None:  # fmt: skip
     """From a moment's hidden layers to its gates, before they were squashed, and to the cells of the moment before."""
