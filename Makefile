@@ -49,7 +49,7 @@ format: setup  ## let ruff fix what it can
 	$(BIN)/ruff format .
 
 train: setup  ## the main job: learn the ladder of skills, or go on with it
-	if test -e $(RUN); then $(BIN)/skillstack train --resume $(RUN); else $(BIN)/skillstack train --run $(RUN); fi
+	if test -e $(RUN)/checkpoints; then $(BIN)/skillstack train --resume $(RUN); else $(BIN)/skillstack train --run $(RUN); fi
 
 bench: setup $(BENCH_STAMP)  ## speed of our world and of our learner, and of what one would take instead
 	$(BIN)/python benchmarks/worlds.py --peers $(BENCH_VENV)/bin/python --json results/worlds.json

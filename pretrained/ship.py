@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from skillstack.evaluation import Evaluation, dump_json, evaluate
-from skillstack.learning.run import COMMAND_FILE
+from skillstack.learning.run_folder import COMMAND_FILE
 from skillstack.policies.agent import Agent
 from skillstack.rollout.casting import cast
 from skillstack.rollout.runner import RunnerConfig

@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -297,11 +298,13 @@ def train(args: Train, console: Console) -> None:
     if args.resume is not None and args.dry_run:
         raise SkillstackError("--dry-run tells of runs that are not begun yet: leave out --resume.")
     if args.resume is not None:
+        if args != replace(with_preset([]), resume=args.resume):
+            raise SkillstackError("A run goes on with its own settings: say --resume RUN and nothing else.")
         run.resume(args.resume, console)
         return
     config, agent = _start(args)
     path = args.run or Path("runs") / f"{args.preset}-{args.seed}"
-    console.print(run.describe(config, agent), highlight=False)
+    console.print(run.describe(config, args.preset, agent, args.fork), highlight=False)
     if args.dry_run:
         return
     console.print(f"The run is in {path}.", highlight=False)
@@ -375,6 +378,10 @@ def main(arguments: list[str] | None = None) -> int:
         COMMANDS[type(args)](args, Console())
     except SkillstackError as error:
         print(f"skillstack: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:  # a full disk, a file that cannot be written, a connection that is gone
+        where = f": {error.filename}" if error.filename else ""
+        print(f"skillstack: {error.strerror or error}{where}.", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

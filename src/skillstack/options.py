@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
+from skillstack.errors import SkillstackError
 from skillstack.learning.config import PRESETS, TrainConfig
 from skillstack.worlds.making import WorldName
 from skillstack.worlds.world import Limits
@@ -192,6 +193,18 @@ class Train(TrainConfig):
     """Print what would be done, and stop."""
 
     def settings(self) -> TrainConfig:
+        """What a run is begun with. Flags for a method that is not used are refused, as they would do nothing."""
+        in_use = {"a2c": "a2c" in (self.level.method, self.terminal.method), "ppo": self.level.method == "ppo"}
+        for method, used in in_use.items():
+            given, usual = getattr(self, method), getattr(PRESETS[self.preset], method)
+            changed = [
+                field.name for field in fields(given) if getattr(given, field.name) != getattr(usual, field.name)
+            ]
+            if changed and not used:
+                names = ", ".join(f'"{name.replace("_", "-")}"' for name in changed)
+                raise SkillstackError(
+                    f"{names}: these are for levels that learn by {method}; say --method {method}, too."
+                )
         return TrainConfig(**{field.name: getattr(self, field.name) for field in fields(TrainConfig)})
 
 
@@ -238,7 +251,7 @@ def with_preset(arguments: list[str]) -> Train:
     """The settings that the other flags change; what is no preset is left for the parser to refuse."""
     names = [
         follower if word == "--preset" else word.removeprefix("--preset=")
-        for word, follower in zip(arguments, [*arguments[1:], ""], strict=True)
+        for word, follower in zip(arguments, [*arguments, ""][1:], strict=True)
         if word == "--preset" or word.startswith("--preset=")
     ]
     name: Any = names[-1] if names and names[-1] in PRESETS else Train.preset

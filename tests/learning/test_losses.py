@@ -129,7 +129,8 @@ def test_the_policy_gradient_equals_finite_differences_of_the_weighted_log_proba
         *(part.double() if part is not None and part.is_floating_point() else part for part in batch)
     )
     terms = hierarchical_terms(output, doubles).losses
-    heads = {"switch": ["switch"], "instruction": ["skill", "item"], "augmented": ["action"], "value": ["value"]}
+    heads = {"switch": ["switch"], "instruction": ["skill", "item"], "augmented": ["action"]}
+    heads |= {"value": ["value"], "switch value": ["switch_value"]}
     for name, parts in heads.items():
         for part in parts:
             tensor = getattr(output, part)
@@ -176,6 +177,9 @@ def _weights_and_advantages(output: HierarchicalOutput, batch: DecisionBatch) ->
 
 
 def _term(output: HierarchicalOutput, batch: DecisionBatch, name: str, fixed: dict[str, torch.Tensor]) -> float:
+    if name == "switch value":
+        own = torch.stack([output.switch_value[t, 0, batch.switch[t, 0]] for t in range(2)])  # type: ignore[index]
+        return (0.5 * (batch.returns[:, 0] - own) ** 2).mean().item()
     if name == "value":
         return (0.5 * (batch.returns[:, 0] - output.value[:, 0]) ** 2).mean().item()
     assert batch.switch is not None
@@ -194,6 +198,35 @@ def test_the_flat_policy_has_the_third_term_and_the_value() -> None:
     losses, _ = flat_terms(*flat_decisions())
     assert losses["policy"].item() == pytest.approx(-(2 * math.log(0.5) * 0.3 + 0.5 * math.log(0.25) * -0.5) / 2)
     assert losses["value"].item() == pytest.approx((0.5 * 0.3**2 + 0.5 * 0.5**2) / 2)
+
+
+def test_the_gradient_of_the_flat_policy_is_that_of_finite_differences() -> None:
+    output, batch = flat_decisions()
+    batch = DecisionBatch(
+        *(None if part is None else part.double() if part.is_floating_point() else part for part in batch)
+    )
+    start = FlatOutput(*(part.double() for part in output))
+    chosen = [0, 1]
+    weight = [start.action[t, 0].softmax(-1)[chosen[t]] / batch.mu_action[t, 0] for t in range(2)]
+    advantage = [batch.returns[t, 0] - start.value[t, 0] for t in range(2)]
+
+    def terms(action: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """With weights and advantages held where they are."""
+        logs = [action[t, 0].log_softmax(-1)[chosen[t]] for t in range(2)]
+        policy = -sum(weight[t] * advantage[t] * logs[t] for t in range(2)) / 2
+        return torch.as_tensor(policy), (0.5 * (batch.returns - value) ** 2).mean()
+
+    moving = FlatOutput(*(part.clone().requires_grad_() for part in start))
+    losses = flat_terms(moving, batch).losses
+    gradients = torch.autograd.grad(losses["policy"] + losses["value"], list(moving))
+    for number, gradient in enumerate(gradients):
+        for index in range(gradient.numel()):
+            sides = []
+            for sign in (1, -1):
+                parts = [part.clone() for part in start]
+                parts[number].reshape(-1)[index] += sign * 1e-6
+                sides.append(sum(terms(*parts)).item())  # type: ignore[union-attr]
+            assert gradient.reshape(-1)[index].item() == pytest.approx((sides[0] - sides[1]) / 2e-6, abs=1e-6)
 
 
 def test_self_imitation_learns_only_from_what_was_better_than_expected() -> None:

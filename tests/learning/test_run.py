@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,7 +26,7 @@ from skillstack.policies.agent import Agent
 SMALL = [
     *("--stages", "find, get", "--items", "red", "blue", "--games", "8", "--threads", "1", "--image-size", "36"),
     *("--room-width", "3", "--room-depth", "3", "--max-blocks", "2", "--window", "4", "--threshold", "-1"),
-    *("--limits.flat", "6", "--limits.decisions", "4", "--limits.episode", "20", "--updates", "1"),
+    *("--limits.flat", "6", "--limits.decisions", "4", "--limits.episode", "20"),
     *("--terminal.episodes", "16", "--episodes", "24", "--checkpoint-minutes", "0"),
 ]
 
@@ -85,7 +86,7 @@ def unpack_trainer(run: Path) -> str:
 
 
 def test_ctrl_c_ends_with_a_checkpoint_and_the_command_to_go_on(finished: Path, tmp_path: Path) -> None:
-    run = tmp_path / "stopped"
+    run = tmp_path / "stopped [by us]"
     command = [sys.executable, "-m", "skillstack.cli", "train", "--run", str(run), *SMALL]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     while not (run / "metrics.jsonl").exists() or not (run / "metrics.jsonl").read_bytes():
@@ -93,7 +94,7 @@ def test_ctrl_c_ends_with_a_checkpoint_and_the_command_to_go_on(finished: Path, 
     child.send_signal(signal.SIGINT)
     output, _ = child.communicate(timeout=120)
     assert child.returncode == 0
-    assert f"skillstack train --resume {run}" in " ".join(output.split()).replace("- ", "-") or "--resume" in output
+    assert f"To go on: skillstack train --resume '{run}'\n" in output
     assert train("--resume", str(run)) == 0
     assert unpack_trainer(run) == unpack_trainer(finished)
 
@@ -102,6 +103,48 @@ def test_resuming_a_finished_run_changes_nothing(finished: Path) -> None:
     before = unpack_trainer(finished)
     assert train("--resume", str(finished)) == 0
     assert unpack_trainer(finished) == before
+
+
+def test_resuming_a_finished_run_repairs_its_last_checkpoint_and_its_agent(finished: Path, tmp_path: Path) -> None:
+    run = tmp_path / "damaged"
+    shutil.copytree(finished, run)
+    newest = max((run / "checkpoints").iterdir())
+    (newest / "state.json").write_bytes(b"{}")
+    shutil.rmtree(run / "agent")
+    assert train("--resume", str(run)) == 0
+    assert unpack_trainer(run) == unpack_trainer(finished)
+    for file in (finished / "agent").iterdir():
+        assert (run / "agent" / file.name).read_bytes() == file.read_bytes()
+
+
+def test_a_run_that_ended_before_its_first_checkpoint_is_begun_anew(
+    finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "late"
+    with RunFolder.create(run, {"never": "begun"}) as folder:
+        folder.append({"event": "half"})
+    assert train("--resume", str(run)) == 2
+    capsys.readouterr()
+    assert train("--run", str(run), *SMALL) == 0
+    assert unpack_trainer(run) == unpack_trainer(finished)
+    assert metrics_without_clocks(run) == metrics_without_clocks(finished)
+
+
+def test_a_resumed_run_keeps_its_own_settings(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert train("--resume", str(finished), "--seed", "3") == 2
+    assert "nothing else" in capsys.readouterr().err
+
+
+def test_a_gradient_that_is_not_finite_ends_a_run_and_keeps_its_last_checkpoint(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, norm = tmp_path / "diverged", torch.tensor(float("nan"))
+    monkeypatch.setattr(torch.nn.utils, "clip_grad_norm_", lambda *args: norm)
+    assert train("--run", str(run), *SMALL) == 2
+    told = capsys.readouterr().err
+    assert "the norm of the gradient is nan" in told
+    assert "last good checkpoint" in told
+    assert Checkpoints(run / "checkpoints").numbers() == [0]
 
 
 def test_a_second_run_into_the_same_folder_refuses(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -179,6 +222,8 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(
     words = " ".join(capsys.readouterr().out.split())
     assert "Stage 1: learn put on top of find: 12 tasks" in words
     assert "minutes" in words
+    assert "Frames of 60 x 60 pixels, rooms of 6 x 6 cells" in words
+    assert 'Other than in the preset "fast": stages find, put, get, stack.' in words
     assert not list(tmp_path.iterdir())
 
 
@@ -194,7 +239,7 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(
         (["--tune", "--flat", "--from", "shipped"], "hierarchy"),
         (["--from", "shipped", "--tune", "--fork", "nowhere"], "one place"),
         (["--resume", "nowhere", "--fork", "nowhere"], "one place"),
-        (["--v-trace"], "A2C"),
+        (["--v-trace"], "--method a2c"),
         (["--resume", "nowhere"], "leave out --resume"),
         (["--from", "nowhere", "--add", "stack"], "does not exist"),
         (["--room-width", "2", "--room-depth", "2"], "no room"),
@@ -202,7 +247,19 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(
         (["--leave-out", "get pink"], 'Unknown item "pink"'),
         (["--leave-out", "find red"], "cannot be left out"),
         (["--stages", "find, get", "--items", "red", "--leave-out", "get red"], "nothing to learn"),
-        (["--lstm", "0"], "hidden units"),
+        (["--lstm", "0"], '"lstm" must be from 1 to 16384'),
+        (["--window", "0"], '"window" must be at least 1, not 0'),
+        (["--epsilon", "5"], '"epsilon" must be from 0 to 1, not 5'),
+        (["--threshold", "nan"], '"threshold"'),
+        (["--ppo.batch", "0"], '"batch" must be at least 1'),
+        (["--terminal.ppo.learning-rate", "nan"], '"learning-rate"'),
+        (["--ppo.decay", "0"], '"decay"'),
+        (["--preset", "paper", "--updates", "nan"], '"updates"'),
+        (["--preset", "paper", "--gamma", "2"], '"gamma"'),
+        (["--preset", "paper", "--rotation", "0"], '"rotation"'),
+        (["--preset", "paper", "--ppo.gamma", "0.8"], '"gamma": these are for levels that learn by ppo'),
+        (["--no-alternation"], '"alternation": these are for levels that learn by a2c'),
+        (["--seed", str(2**70)], '"seed"'),
     ],
 )
 def test_bad_input_gets_one_sentence_and_status_two(
@@ -247,10 +304,14 @@ def test_a_run_has_curves_for_tensorboard(finished: Path) -> None:
     assert any((finished / "tensorboard").iterdir())
 
 
-def test_a_run_forked_where_its_novel_phase_began_goes_on_as_the_run_itself_did(tmp_path: Path) -> None:
+def test_a_run_forked_where_its_novel_phase_began_goes_on_as_the_run_itself_did(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     source, forked, other = (tmp_path / name for name in ("source", "forked", "other"))
     assert train("--run", str(source), "--fork-points", "--curriculum", *SMALL) == 0
+    capsys.readouterr()
     assert train("--run", str(forked), "--fork", str(source), "--curriculum", *SMALL) == 0
+    assert "Stage 0" not in capsys.readouterr().out
     lines = metrics_without_clocks(source)
     (switch,) = (number for number, line in enumerate(lines) if line.get("novel phase begins"))
     novel = lines[switch + 1 :]
@@ -268,7 +329,7 @@ def test_a_fork_needs_a_kept_state_and_the_same_networks(
     assert "--fork-points" in capsys.readouterr().err
     assert train("--run", str(run), "--fork", str(finished), *SMALL, "--encoder", "own") == 2
     assert '"encoder"' in capsys.readouterr().err
-    assert train("--run", str(run), "--fork", str(finished), *SMALL, "--true-weights") == 2
+    assert train("--run", str(run), "--fork", str(finished), *SMALL, "--method", "a2c", "--true-weights") == 2
     assert "weighted in another way" in capsys.readouterr().err
     assert not run.exists()
 
@@ -287,5 +348,7 @@ def test_a_flat_policy_goes_on_from_a_flat_policy_for_fewer_tasks(finished: Path
 def test_a_terminal_policy_can_carry_levels_with_encoders_of_their_own(finished: Path, tmp_path: Path) -> None:
     start, run = tmp_path / "start", tmp_path / "own"
     Agent.load(finished / "agent").truncated(0).save(start)
+    assert train("--run", str(run), "--from", str(start), "--add", "get", *SMALL, "--encoder", "shared") == 2
+    assert not run.exists()
     assert train("--run", str(run), "--from", str(start), "--add", "get", *SMALL, "--encoder", "own") == 0
     assert not Agent.load(run / "agent").shared_encoder

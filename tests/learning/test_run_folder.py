@@ -28,6 +28,7 @@ def run(tmp_path: Path) -> Path:
     """The folder of a run that has ended."""
     with RunFolder.create(tmp_path / "runs" / "it", CONFIG) as run:
         run.append({"event": "begin"})
+        run.checkpoints.save(0, {"state.json": b"{}"})
     return run.path
 
 
@@ -51,6 +52,20 @@ def test_a_run_leaves_what_the_design_says(tmp_path: Path) -> None:
     assert sorted(path.name for path in run.path.iterdir() if not path.name.startswith(".")) == [
         *("agent", "checkpoints", "config.json", "metrics.jsonl")
     ]
+
+
+def test_what_came_to_no_checkpoint_is_begun_anew_but_nothing_else_is(tmp_path: Path) -> None:
+    with create(tmp_path / "it") as run:
+        run.append({"event": "begin"})
+    with RunFolder.create(run.path, {"seed": 1}) as anew:
+        assert anew.config == {"seed": 1}
+        assert anew.read_metrics() == []
+    (run.path / "notes.txt").write_text("mine")
+    refused(run.path, "is a run already", create)
+    (run.path / "notes.txt").unlink()
+    (run.path / "config.json").write_text('{"settings": "of another program"}')
+    refused(run.path, "is a run already", create)
+    assert "another program" in (run.path / "config.json").read_text()
 
 
 def test_settings_come_back_as_they_were(run: Path) -> None:
@@ -182,6 +197,7 @@ def test_a_run_that_begins_and_ends_while_another_is_about_to_begin_is_not_overw
         monkeypatch.undo()
         with RunFolder.create(folder, {"seed": 1}) as run:
             run.append({"event": "begin"})
+            run.checkpoints.save(0, {"state.json": b"{}"})
 
     monkeypatch.setattr(run_folder, "make_folder", be_overtaken)
     refused(tmp_path / "it", "is a run already", create)

@@ -10,7 +10,8 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from skillstack.errors import SkillstackError
 from skillstack.learning.config import TrainConfig
-from skillstack.learning.trackers import TENSORBOARD_FOLDER, curves, open_trackers
+from skillstack.learning.run_folder import TENSORBOARD_FOLDER
+from skillstack.learning.trackers import curves, open_trackers
 
 TURN = {
     "event": "turn", "level": 1, "phase": "base", "episodes": 64, "windows": {"find": 0.5, "get": 0.25},
@@ -43,7 +44,7 @@ def test_what_was_written_after_the_checkpoint_is_dropped_when_a_run_goes_on(tmp
         with open_trackers(TrainConfig(), tmp_path, start) as (tracker,):
             for step in range(start + 64, start + 256, 64):
                 tracker.write({"pi_0/reward": value}, step)
-    assert read(tmp_path, "pi_0/reward") == [(64, 1.0), (192, 2.0), (256, 2.0), (320, 2.0)]
+    assert read(tmp_path, "pi_0/reward") == [(64, 1.0), (128, 1.0), (192, 2.0), (256, 2.0), (320, 2.0)]
 
 
 def test_tensorboard_can_be_turned_off(tmp_path: Path) -> None:
@@ -58,6 +59,31 @@ def test_without_the_extra_a_sentence_says_how_to_get_weights_and_biases(
     monkeypatch.setitem(sys.modules, "wandb", None)
     with pytest.raises(SkillstackError, match="pip install"), open_trackers(TrainConfig(wandb="mine"), tmp_path, 0):
         pass
+
+
+def test_what_weights_and_biases_refuses_is_said_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class RefusalError(Exception):
+        pass
+
+    def refuse(**settings: Any) -> None:
+        raise RefusalError("no API key configured")
+
+    monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace(init=refuse, Error=RefusalError))
+    with pytest.raises(SkillstackError, match="no API key"), open_trackers(TrainConfig(wandb="mine"), tmp_path, 0):
+        pass
+
+
+def test_a_full_disk_is_said_in_a_sentence_and_does_not_hide_another_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*args: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with open_trackers(TrainConfig(), tmp_path, 0) as (tracker,):
+        monkeypatch.setattr(tracker._writer, "add_scalar", full)  # type: ignore[attr-defined]
+        monkeypatch.setattr(tracker._writer, "close", full)  # type: ignore[attr-defined]
+        with pytest.raises(SkillstackError, match="No space left"):
+            tracker.write({"pi_0/reward": 0.5}, 64)
 
 
 def test_weights_and_biases_gets_the_same_numbers_and_the_settings(

@@ -12,11 +12,13 @@ import torch
 from tiny import TINY, tiny
 from torch import nn
 
+from skillstack import Instruction
 from skillstack.errors import SkillstackError
 from skillstack.learning.config import TrainConfig
 from skillstack.learning.learner import ROTATION, A2CLearner, DivergedError
 from skillstack.learning.packing import pack, unpack
 from skillstack.learning.trainer import Trainer
+from skillstack.policies.grammar import Grammar
 
 HEADS = {"switch": ["switch_head"], "instruction": ["skill_head", "item_head"], "augmented": ["action_head"]}
 
@@ -115,7 +117,33 @@ def test_without_the_grammar_nothing_is_counted_and_nothing_guided() -> None:
     grammar = trainer.agent.grammars[1]
     assert grammar is not None
     assert grammar.to_json()["counts"] == {}
-    assert not trainer.stage._runner.config.grammar
+    assert not trainer.stage.guided
+
+
+def test_without_the_grammar_levels_below_keep_theirs_and_what_the_level_counted_before_is_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config = tiny(stages="find, get, put")
+    agent = Trainer(config).agent
+    below, own = agent.grammars[1], agent.grammars[2]
+    assert below is not None
+    assert own is not None
+    for grammar in (below, own):
+        grammar.update((0, 0), [grammar.act_state])
+    trainer = Trainer(replace(config, level=replace(config.level, grammar=False)), agent, 2)
+    asked: list[Grammar] = []
+    reshape = Grammar.reshape
+
+    def noting(grammar: Grammar, *args: Any) -> Any:
+        asked.append(grammar)
+        return reshape(grammar, *args)
+
+    monkeypatch.setattr(Grammar, "reshape", noting)
+    trainer.stage.turn()
+    assert below in asked
+    assert own not in asked
+    assert below.episodes(Instruction("find", "red")) == 1
+    assert own.to_json()["counts"] == {}
 
 
 def test_every_so_often_a_level_plays_without_its_own_grammar(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,6 +176,8 @@ def test_positive_episodes_are_counted_into_the_grammar() -> None:
 def test_without_the_penalty_no_reward_is_negative() -> None:
     trainer = level_one(tiny(penalty=False))
     assert all(trainer.stage.turn()["reward"] >= 0 for _ in range(3))
+    usual, without = (tiny(penalty=penalty).world() for penalty in (True, False))
+    assert replace(without, penalty=True) == usual
 
 
 def test_without_the_curriculum_the_novel_tasks_come_at_once() -> None:
@@ -188,7 +218,7 @@ def test_the_terminal_policy_practises_with_its_encoder_frozen_once_it_has_learn
 
 
 def test_the_terminal_policy_must_learn_to_see_first() -> None:
-    with pytest.raises(SkillstackError, match="learn to see"):
+    with pytest.raises(SkillstackError, match='"seeing" must be at least 1'):
         tiny(seeing=0)
 
 

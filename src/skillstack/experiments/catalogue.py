@@ -12,10 +12,10 @@ from skillstack.experiments.claims import Claim
 from skillstack.experiments.data import Data
 from skillstack.experiments.jobs import Job, Measuring, Test, Training, room_of
 from skillstack.experiments.ladder import (
-    ABLATIONS,
     FLAT,
     FULL,
     REVERSED,
+    ablations,
     flat_ladder,
     flat_on,
     forks,
@@ -79,7 +79,7 @@ class Experiment:
 def figure_get(settings: Settings, seed: int) -> Parts:
     below, full = ladder(settings, seed, SKILLS[:2])
     runs = {FULL: full}
-    for method, changes in ABLATIONS.items():
+    for method, changes in ablations(settings).items():
         runs[method] = variation(settings, seed, SKILLS[:2], method, below, **changes)
     runs[FLAT] = flat_ladder(settings, seed, 1)[-1]
     return Parts([below, *runs.values()], [Plotted("pi_1", method, job) for method, job in runs.items()])

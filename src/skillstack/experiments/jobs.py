@@ -123,12 +123,7 @@ class Training:
         from skillstack.learning import run
 
         folder = runs / self.name
-        if self._begun(runs):
-            ended = run.resume(folder, console)
-        else:
-            if (folder / CONFIG_FILE).exists():  # killed before its first checkpoint
-                remove_folder(folder)
-            ended = self._begin(runs, folder, console)
+        ended = run.resume(folder, console) if self._begun(runs) else self._begin(runs, folder, console)
         if ended:
             self._finish(runs)
         return ended

@@ -23,6 +23,12 @@ ABLATIONS: dict[str, dict[str, Any]] = {
 REVERSED = ("find", "put", "get", "stack")
 
 
+def ablations(settings: Settings) -> dict[str, dict[str, Any]]:
+    """Those that change anything: levels that learn by PPO have neither alternation nor V_sw."""
+    by_a2c = settings.config(0).level.method == "a2c"
+    return {method: changes for method, changes in ABLATIONS.items() if by_a2c or "a2c" not in changes}
+
+
 def terminal(settings: Settings, seed: int) -> Training:
     """pi_0 of a seed: the same for all presets, which learn it alike, and for all encoders, as it has only one."""
     config = replace(settings, preset="paper", encoder="frozen").config(seed, stages=SKILLS[0])
@@ -55,7 +61,7 @@ def variation(
 def forks(settings: Settings, seed: int, full: Training) -> dict[str, Training]:
     """The ablations, all from the same state of the full model: that in which its novel phase began."""
     jobs = {}
-    for method, changes in ABLATIONS.items():
+    for method, changes in ablations(settings).items():
         name = full.name.replace("-full-", f"-{method.replace(' ', '-')}-")
         jobs[method] = Training(
             name, changed(replace(full.config, fork_points=False), **changes), Start(full.name, "fork")

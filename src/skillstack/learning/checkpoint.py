@@ -98,7 +98,7 @@ class Checkpoints:
         folder = self._path(number)
         if not folder.exists():
             return
-        if self._is_whole(number):
+        if self.is_whole(number):
             raise SkillstackError(f"Checkpoint {number} is in {self.folder} already, and is not overwritten.")
         folder.rename(folder.with_name(f"{folder.name}.{secrets.token_hex(4)}.damaged"))
 
@@ -123,9 +123,10 @@ class Checkpoints:
         return len(surplus)
 
     def _newest_whole(self) -> int | None:
-        return next((number for number in reversed(self.numbers()) if self._is_whole(number)), None)
+        return next((number for number in reversed(self.numbers()) if self.is_whole(number)), None)
 
-    def _is_whole(self, number: int) -> bool:
+    def is_whole(self, number: int) -> bool:
+        """Whether it is there, with every byte as it was saved."""
         try:
             self._read(number)
         except _DamagedError:

@@ -6,6 +6,7 @@ import dataclasses
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Annotated, Any, Literal
 
 import tyro
@@ -18,6 +19,22 @@ from skillstack.worlds.world import Limits
 
 SECONDS_PER_EPISODE = {"terminal": 0.012, "ppo": 0.015, "a2c": 0.07, "with its encoder": 0.3}
 """Of learning, as seen in single runs on one or two cores; only for estimates before anything was measured."""
+
+
+Bounds = tuple[float, float]
+
+POSITIVE: Bounds = (0.0, inf)
+AT_LEAST_ONE: Bounds = (1, inf)
+SHARE: Bounds = (0.0, 1.0)
+
+
+def _check(settings: Any, **bounds: Bounds) -> None:
+    """Refuse settings that are out of bounds, as NaN always is."""
+    for name, (least, most) in bounds.items():
+        value = getattr(settings, name)
+        if value is not None and not least <= value <= most:
+            allowed = f"at least {least:g}" if most == inf else f"from {least:g} to {most:g}"
+            raise SkillstackError(f'"{name.replace("_", "-")}" must be {allowed}, not {value}.')
 
 
 @dataclass(frozen=True)
@@ -51,6 +68,12 @@ class A2CConfig:
     """Weight of an entropy bonus of the policy that is trained; 0 is the paper's letter."""
     replay: int = 100_000
     """Episodes that replay holds."""
+
+    def __post_init__(self) -> None:
+        _check(
+            self, learning_rate=SHARE, batch=AT_LEAST_ONE, updates=(0.0, 1e6), gamma=SHARE, gradient_norm=POSITIVE,
+            rotation=AT_LEAST_ONE, most_weight=POSITIVE, entropy=POSITIVE, replay=AT_LEAST_ONE,
+        )  # fmt: skip
 
     @property
     def true_probabilities(self) -> bool:
@@ -91,6 +114,13 @@ class PPOConfig:
     """The share of a phase's most episodes over which learning rate and bonuses come down in a line to a tenth, as
     policies must get sharp."""
 
+    def __post_init__(self) -> None:
+        _check(
+            self, learning_rate=SHARE, epochs=AT_LEAST_ONE, batch=AT_LEAST_ONE, gamma=SHARE, trace=SHARE,
+            gradient_norm=POSITIVE, clip=SHARE, entropy=POSITIVE, even=POSITIVE, value=POSITIVE, hindsight=POSITIVE,
+            hindsight_steps=AT_LEAST_ONE, decay=(0.001, inf),
+        )  # fmt: skip
+
 
 @dataclass(frozen=True)
 class TerminalConfig:
@@ -112,6 +142,9 @@ class TerminalConfig:
     many as `episodes` it does not practise."""
     practice: PPOConfig = field(default_factory=lambda: PPOConfig(epochs=4, batch=64, hindsight=0.0))
     """PPO from there on. Without hindsight: it imitates what is done anyway, until three of eight actions are left."""
+
+    def __post_init__(self) -> None:
+        _check(self, episodes=AT_LEAST_ONE, epsilon=SHARE, target=POSITIVE, seeing=AT_LEAST_ONE)
 
 
 @dataclass(frozen=True)
@@ -144,6 +177,12 @@ class LevelConfig:
     right, the policy behind it never learns."""
     smoothing: float = 0.0
     """Weight of the uniform distribution in the grammar, in counts; 0 is the paper's maximum likelihood."""
+
+    def __post_init__(self) -> None:
+        _check(
+            self, episodes=AT_LEAST_ONE, target=POSITIVE, threshold=(-1.0, inf), window=AT_LEAST_ONE, epsilon=SHARE,
+            epsilon_episodes=POSITIVE, unguided=SHARE, smoothing=POSITIVE,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -218,18 +257,14 @@ class TrainConfig:
         first, *above = self.make_stages()
         self.world()
         self._check_left_out(first, above)
-        if self.seed < 0 or self.games < 1 or self.threads < 0:
-            raise SkillstackError("The seed and the threads must be 0 or more, and there must be a game to play.")
-        if self.terminal.seeing < 1:
-            raise SkillstackError("The terminal policy must learn to see for some episodes before it practises.")
-        if not 0 <= self.level.unguided <= 1:
-            raise SkillstackError(f"The share of turns without grammar is from 0 to 1, not {self.level.unguided}.")
+        _check(
+            self, seed=(0, 2**63 - 1), games=AT_LEAST_ONE, threads=POSITIVE, lstm=(1, 16384),
+            checkpoint_minutes=POSITIVE,
+        )  # fmt: skip
         if self.a2c.v_trace and "a2c" not in (self.level.method, self.terminal.method):
             raise SkillstackError("V-trace is for A2C: say --method a2c or --preset paper, too.")
         if self.tune and self.flat:
             raise SkillstackError("The flat baseline learns what --stages says; --tune is for a hierarchy.")
-        if not 1 <= self.lstm <= 16384:
-            raise SkillstackError(f"An LSTM has from 1 to 16384 hidden units, not {self.lstm}.")
 
     def make_stages(self) -> tuple[Stage, ...]:
         stages = make_stages(self.stages, self.items)

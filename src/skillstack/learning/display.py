@@ -1,4 +1,4 @@
-"""What a person sees of a run: one live line with a bar in a terminal, plain lines elsewhere."""
+"""What a person sees of a run: two live lines with a bar in a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Display:
         self._console, self._trainer = console, trainer
         self._spoken = -SECONDS_BETWEEN_LINES
         self._bar = Progress(
-            TextColumn("{task.description}"), BarColumn(24), TextColumn("{task.fields[words]}"), TimeRemainingColumn(),
+            TextColumn("{task.description}\n{task.fields[words]}"), BarColumn(10), TimeRemainingColumn(),
             console=console, disable=not console.is_terminal,
         )  # fmt: skip
         self._task = self._bar.add_task("", words="")
@@ -50,7 +50,8 @@ class Display:
         policy = "flat policy, stage " if self._trainer.config.flat else "pi_"
         name = f"{policy}{progress.level} of {progress.num_levels - 1}: {progress.stage}, {phase}"
         skills = ", ".join(f"{skill} {share:.3f}" for skill, share in progress.success.items())
-        words = f"{progress.episodes:,} episodes  {skills}  {progress.steps_per_second:,.0f} steps/s"
+        name += f": {progress.episodes:,} episodes"
+        words = f"{skills}  {progress.steps_per_second:,.0f} steps/s"
         self._bar.update(
             self._task, description=name, words=words, completed=progress.episodes, total=progress.most_episodes
         )
@@ -58,4 +59,4 @@ class Display:
             self._console.print(f"{policy}{progress.level} knows its base tasks: now all tasks.", highlight=False)
         if not self._console.is_terminal and monotonic() - self._spoken > SECONDS_BETWEEN_LINES:
             self._spoken = monotonic()
-            self._console.print(f"{name}: {words}", highlight=False)
+            self._console.print(f"{name}  {words}", highlight=False)

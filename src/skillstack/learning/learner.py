@@ -91,11 +91,16 @@ class LevelLearner:
         with self.timer("backward"):
             self.optimizer.zero_grad(set_to_none=True)
             parts.sum().backward()  # type: ignore[no-untyped-call]
-        with self.timer("optimizer"):
-            self.step()
+        try:
+            with self.timer("optimizer"):
+                self.step()
+        except FloatingPointError as error:
+            raise DivergedError(
+                f"The losses are finite, but {error}, so learning was stopped before it spoils the weights."
+            ) from error
 
     def step(self) -> None:
-        """Move the weights by their gradients."""
+        """Move the weights by their gradients, if these are finite; else it is a FloatingPointError."""
         self.optimizer.step()
 
 
@@ -239,7 +244,9 @@ class PPOLearner(LevelLearner):
         return Terms(losses, terms.statistics)
 
     def step(self) -> None:
-        nn.utils.clip_grad_norm_(self.parameters, self.config.gradient_norm)
+        norm = nn.utils.clip_grad_norm_(self.parameters, self.config.gradient_norm).item()
+        if not math.isfinite(norm):
+            raise FloatingPointError(f"the norm of the gradient is {norm}")
         super().step()
 
     def _fresh(self, played: Played, rng: np.random.Generator) -> Replay:

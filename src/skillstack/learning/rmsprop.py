@@ -6,6 +6,7 @@ all weights seven times, once for each operation.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,8 @@ class RMSprop(torch.optim.Optimizer):
         (group,) = self.param_groups
         moving = [parameter for parameter in group["params"] if parameter.grad is not None]
         norm = nn.utils.get_total_norm([parameter.grad for parameter in moving]).item()
+        if not math.isfinite(norm):
+            raise FloatingPointError(f"the norm of the gradient is {norm}")
         scale = min(self._gradient_norm / (norm + 1e-6), 1.0)  # as PyTorch's clip_grad_norm_ has it
         numbers = [np.float32(number) for number in (scale, group["lr"], group["alpha"], group["eps"])]
         for parameter in moving:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from types import FrameType
+from typing import Any
 
 import torch
 from rich.console import Console
@@ -18,18 +20,15 @@ from skillstack import instructions
 from skillstack.errors import SkillstackError
 from skillstack.instructions import Vocabulary
 from skillstack.learning.checkpoint import Checkpoints
-from skillstack.learning.config import LevelConfig, TerminalConfig, TrainConfig
+from skillstack.learning.config import PRESETS, LevelConfig, TerminalConfig, TrainConfig
 from skillstack.learning.display import Display
 from skillstack.learning.learner import DivergedError
 from skillstack.learning.packing import pack, unpack
-from skillstack.learning.run_folder import RunFolder, read_config
+from skillstack.learning.run_folder import COMMAND_FILE, RunFolder, read_config
 from skillstack.learning.trackers import curves, open_trackers
 from skillstack.learning.trainer import Trainer
 from skillstack.policies.agent import Agent
 from skillstack.rollout.casting import check_fits
-
-COMMAND_FILE = "command.txt"
-"""What was typed to begin a run."""
 
 FORK_FOLDER = "novel-phase"
 """Where a run keeps its state of the moment at which a novel phase began, numbered by the stage."""
@@ -68,6 +67,8 @@ def resume(path: Path, console: Console) -> bool:
     with RunFolder.open(path) as folder:
         config = TrainConfig.from_json(folder.config)
         found = folder.checkpoints.load_newest(warn=lambda sentence: console.print(sentence, style="yellow"))
+        if found is None and not folder.checkpoints.numbers():
+            raise SkillstackError(f"The run {path} ended before its first checkpoint: begin it anew, by --run {path}.")
         if found is None:
             raise SkillstackError(f"{path} has no valid checkpoint to go on from; begin a new run.")
         state = unpack(found[1])
@@ -106,6 +107,11 @@ def add_stage(
 ) -> tuple[TrainConfig, Agent]:
     """A finished agent with one more level on top, ready to learn, and the settings that fit it."""
     agent = Agent.load(path)
+    if config.encoder == "shared" and agent.num_levels == 1:
+        raise SkillstackError(
+            "A shared encoder that goes on learning would change what the agent knows already: say --encoder own or "
+            "--encoder frozen."
+        )
     stages = instructions.add_stage(agent.stages, skills, [*agent.vocabulary.items, *items] if items else ())
     config, agent = _fit(config, agent, stages[-1].tasks.vocabulary)
     added = stages[-1].novel
@@ -147,10 +153,13 @@ def flat_from(path: Path, config: TrainConfig) -> Agent:
     return agent
 
 
-def describe(config: TrainConfig, agent: Agent | None) -> str:
-    """The plan of a run in words: stages, tasks, sizes, and what it may take."""
+def describe(config: TrainConfig, preset: str, agent: Agent | None = None, source: Path | None = None) -> str:
+    """The plan of a run in words: stages, tasks, sizes, what differs from the preset, and what it may take.
+
+    It starts from an agent, from the state that the run `source` has kept, or from nothing.
+    """
     stages = config.make_stages() if config.flat or agent is None else agent.stages
-    stages = stages[0 if agent is None else first_stage(config, agent) :]
+    stages = stages[first_stage(config, agent) if agent else _kept_stage(source) if source else 0 :]
     lines = []
     for stage in stages:
         settings: LevelConfig | TerminalConfig = config.level if stage.base else config.terminal
@@ -160,6 +169,13 @@ def describe(config: TrainConfig, agent: Agent | None) -> str:
         lines.append(
             f"{what.capitalize()}: {len(stage.tasks)} tasks, by {method}, at most {settings.episodes:,} episodes."
         )
+    lines.append(
+        f"Frames of {config.image_size} x {config.image_size} pixels, rooms of {config.room_width} x "
+        f"{config.room_depth} cells, an LSTM of {config.lstm} units at each level."
+    )
+    usual, mine = _flattened(PRESETS[preset].to_json()), _flattened(config.to_json())
+    changes = [f"{name} {value}" for name, value in mine.items() if usual[name] != value]
+    lines.append(f'Other than in the preset "{preset}": {", ".join(changes) or "nothing"}.')
     seconds = sum(config.expected_seconds(terminal=not stage.base) for stage in stages)
     time = f"At most some {seconds / 60:.0f} minutes" if seconds >= 90 else "A minute or less"
     lines.append(
@@ -167,6 +183,19 @@ def describe(config: TrainConfig, agent: Agent | None) -> str:
         "took before."
     )
     return "\n".join(lines)
+
+
+def _flattened(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Settings of all groups by their names: "ppo.gamma" and the like."""
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        found |= _flattened(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
+    return found
+
+
+def _kept_stage(source: Path) -> int:
+    """The stage in whose novel phase a run kept its state."""
+    return max(Checkpoints(source / FORK_FOLDER).numbers(), default=0)
 
 
 def _train(trainer: Trainer, folder: RunFolder, console: Console) -> bool:
@@ -198,18 +227,18 @@ def _train(trainer: Trainer, folder: RunFolder, console: Console) -> bool:
         _save(trainer, folder)
     console.print("\n".join(trainer.timer.root.lines()), style="dim", highlight=False)
     if finished:
-        console.print(f"The agent is in {folder.agent_path}.", highlight=False)
+        console.print(f"The agent is in {folder.agent_path}.", highlight=False, markup=False, soft_wrap=True)
     else:
-        console.print(f"Stopped. To go on: skillstack train --resume {folder.path}", highlight=False)
+        command = shlex.join(["skillstack", "train", "--resume", str(folder.path)])
+        console.print(f"Stopped. To go on: {command}", highlight=False, markup=False, soft_wrap=True)
     return finished
 
 
 def _save(trainer: Trainer, folder: RunFolder) -> None:
     """A checkpoint, and the newest agent for all commands to load."""
     number = trainer.turns_taken + trainer.number + trainer.finished  # moving on to a stage counts, too
-    if number in folder.checkpoints.numbers():
-        return
-    folder.checkpoints.save(number, pack({"trainer": trainer.state(), "metrics": folder.metrics_position()}))
+    if not folder.checkpoints.is_whole(number):
+        folder.checkpoints.save(number, pack({"trainer": trainer.state(), "metrics": folder.metrics_position()}))
     trainer.learned.save(folder.agent_path)
 
 

@@ -27,6 +27,9 @@ CONFIG_FILE = "config.json"
 METRICS_FILE = "metrics.jsonl"
 CHECKPOINTS_FOLDER = "checkpoints"
 AGENT_FOLDER = "agent"
+TENSORBOARD_FOLDER = "tensorboard"
+COMMAND_FILE = "command.txt"
+"""What was typed to begin a run."""
 LOCK_FILE = ".lock"
 
 
@@ -46,7 +49,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], config: Mapping[str, Any]) -> Self:
-        """Begin a run in a folder that is not there yet, or is empty."""
+        """Begin a run in a folder that is not there yet, is empty, or holds one that has no checkpoint yet."""
         folder = Path(path)
         content = _config_content(config)
         try:
@@ -55,6 +58,7 @@ class RunFolder:
             with _locked(folder) as lock:
                 _check_empty(folder)  # another process may have begun in the meantime
                 clear_leftovers(folder)
+                (folder / METRICS_FILE).unlink(missing_ok=True)
                 write_file(folder / CONFIG_FILE, content)
                 metrics = _open_metrics(folder)
         except OSError as error:
@@ -203,15 +207,29 @@ def _damaged_config(folder: Path, what: str) -> SkillstackError:
 
 
 def _check_empty(folder: Path) -> None:
-    """A run begins in an empty folder; what was left by a process killed while beginning does not count."""
+    """A run begins in an empty folder; what was left by a process that ended while beginning does not count."""
     if not folder.exists():
         return
     if not folder.is_dir():
         raise SkillstackError(f"{folder} is a file; choose another name for the run.")
+    if _only_beginning(folder):
+        return
     if (folder / CONFIG_FILE).exists():
         raise SkillstackError(f"{folder} is a run already; go on with it by --resume {folder}, or choose another name.")
     if not all(entry.name == LOCK_FILE or is_leftover(entry.name) for entry in folder.iterdir()):
         raise SkillstackError(f"{folder} is there already and is not empty; choose another name for the run.")
+
+
+def _only_beginning(folder: Path) -> bool:
+    """Whether there is nothing but what a run writes before its first checkpoint."""
+    known = {CONFIG_FILE, METRICS_FILE, COMMAND_FILE, TENSORBOARD_FOLDER, CHECKPOINTS_FOLDER, LOCK_FILE}
+    if not all(entry.name in known or is_leftover(entry.name) for entry in folder.iterdir()):
+        return False
+    try:
+        read_config(folder)
+    except SkillstackError:  # it may be somebody else's
+        return False
+    return not Checkpoints(folder / CHECKPOINTS_FOLDER).numbers()
 
 
 # Metrics

@@ -7,14 +7,13 @@ run.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
 from skillstack.errors import SkillstackError
 from skillstack.learning.config import TrainConfig
-
-TENSORBOARD_FOLDER = "tensorboard"
+from skillstack.learning.run_folder import TENSORBOARD_FOLDER
 
 
 class Tracker(Protocol):
@@ -32,14 +31,22 @@ class TensorBoard:
         """What was written after `step` by a run that was cut off is dropped."""
         from torch.utils.tensorboard import SummaryWriter
 
-        self._writer = SummaryWriter(str(folder / TENSORBOARD_FOLDER), purge_step=step)
+        self._folder = folder / TENSORBOARD_FOLDER
+        self._writer = SummaryWriter(str(self._folder), purge_step=step + 1)
 
     def write(self, numbers: Mapping[str, float], step: int) -> None:
-        for name, number in numbers.items():
-            self._writer.add_scalar(name, number, step)
+        try:
+            for name, number in numbers.items():
+                self._writer.add_scalar(name, number, step)
+        except OSError as error:
+            raise SkillstackError(
+                f"Curves cannot be written into {self._folder} ({error.strerror or error}); make space there, and "
+                "resume the run."
+            ) from error
 
     def close(self) -> None:
-        self._writer.close()
+        with suppress(OSError):  # what went wrong before is what people should hear of
+            self._writer.close()
 
 
 class WeightsAndBiases:
@@ -51,7 +58,10 @@ class WeightsAndBiases:
         except ModuleNotFoundError as error:
             raise SkillstackError('Weights & Biases is an extra: pip install "skillstack[wandb]".') from error
         name = folder.resolve().name
-        self._run = wandb.init(project=project, name=name, id=name, resume="allow", config=config.to_json())
+        try:
+            self._run = wandb.init(project=project, name=name, id=name, resume="allow", config=config.to_json())
+        except wandb.Error as error:
+            raise SkillstackError(f"Weights & Biases does not take the run: {error}") from error
 
     def write(self, numbers: Mapping[str, float], step: int) -> None:
         self._run.log(dict(numbers), step=step)

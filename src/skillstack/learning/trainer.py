@@ -73,8 +73,11 @@ class StageTrainer:
         self._render = world.render
         self.learner = self._make_learner()
         hindsight = isinstance(self.learner, PPOLearner)
-        runner = RunnerConfig(config.limits, grammar=settings.grammar)
+        runner = RunnerConfig(config.limits)
         self._runner = Runner(world, AgentPlayer(self.agent), runner, hindsight=hindsight, timer=timer)
+        own_grammar = self.agent.grammars[self.level]
+        if own_grammar is not None and not settings.grammar:
+            own_grammar.clear()  # what was counted before, where the run goes on from another
 
     def _make_learner(self) -> A2CLearner | PPOLearner:
         terminal = self.config.terminal
@@ -110,7 +113,9 @@ class StageTrainer:
 
     @property
     def guided(self) -> bool:
-        """Whether the level plays its next turn with its own grammar."""
+        """Whether the level plays its next turn with its own grammar; levels below always have theirs."""
+        if not self.config.level.grammar:
+            return False
         turn, share = self.episodes // self.config.games, self.config.level.unguided
         return int((turn + 1) * share) == int(turn * share)
 

@@ -81,9 +81,13 @@ class Grammar:
         words = tasks.vocabulary
         self._task_numbers = {task: (words.skills.index(task.skill), words.items.index(task.item)) for task in tasks}
         self._known = frozenset(self._task_numbers.values())
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all counts: nothing is preferred any more."""
         # Which row of the pool holds (skill, item, previous). Row 0 is never counted, and so uniform: with many items
         # most transitions never happen, and a table of all of them would not fit.
-        self._rows = np.zeros((len(tasks.skills), len(tasks.items), self.n_base + 2), dtype=np.int32)
+        self._rows = np.zeros((len(self.tasks.skills), len(self.tasks.items), self.n_base + 2), dtype=np.int32)
         self._used_rows = 1
         self._counts = np.zeros((1, self.n_base + 1), dtype=np.int64)
         # Reshaping is done at every decision and counting at every success, so the logarithms are kept: a column for
