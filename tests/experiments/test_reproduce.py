@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from rich.console import Console
 from skillstack.cli import main
 from skillstack.experiments.catalogue import EXPERIMENTS
 from skillstack.experiments.jobs import FINISHED_FILE, Job
+from skillstack.experiments.reproduce import RECORDS_FOLDER
 from skillstack.experiments.schedule import run_jobs
 
 VARIANT = "paper-frozen"
@@ -36,7 +38,7 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_file_appears(everything: Path) -> None:
     names = [f"{name}-{VARIANT}.json" for name in EXPERIMENTS]
     names += [f"{name}-{VARIANT}-curves.csv" for name in CURVES] + [f"{name}-{VARIANT}-success.csv" for name in SUCCESS]
-    assert sorted(path.name for path in (everything / "results").iterdir()) == sorted(names)
+    assert sorted(path.name for path in (everything / "results").iterdir()) == sorted([*names, RECORDS_FOLDER])
     figures = [f"{name}-{VARIANT}-curves" for name in CURVES] + [f"{name}-{VARIANT}-success" for name in SUCCESS]
     there = {path.name for path in (everything / "docs" / "results").iterdir()}
     assert {f"{name}.{kind}" for name in figures for kind in ("svg", "png")} <= there
@@ -81,6 +83,48 @@ def test_what_is_finished_is_not_run_again(everything: Path, capsys: pytest.Capt
     assert reproduce(everything, "figure-get", "plans") == 0
     assert "nothing left to do" in capsys.readouterr().out
     assert (everything / "docs" / "results.md").read_text() == before
+
+
+def test_records_stand_in_for_runs_that_were_made_elsewhere(
+    everything: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(everything / "results", tmp_path / "results")
+    assert reproduce(tmp_path, "all") == 0
+    assert "nothing left to do" in capsys.readouterr().out
+    for name in ("docs/results.md", f"results/figure-get-{VARIANT}-curves.csv"):
+        assert (tmp_path / name).read_bytes() == (everything / name).read_bytes()
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["pi0-s0"]
+
+
+def test_a_job_without_a_record_is_run_on_the_same_terminal_policy(
+    everything: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(everything / "results", tmp_path / "results")
+    record = tmp_path / "results" / RECORDS_FOLDER / VARIANT / "pi1-no-grammar-s0.json"
+    before = json.loads(record.read_text())
+    record.unlink()
+    assert reproduce(tmp_path, "figure-get") == 0
+    words = capsys.readouterr().out
+    assert "5 of 6 jobs have a record" in words
+    assert "pi1-no-grammar-s0 runs" in words
+    assert "pi0-s0 runs" not in words
+    after = json.loads(record.read_text())
+    assert after["turns"] == before["turns"]
+
+
+def test_a_record_made_with_other_settings_is_refused(
+    everything: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(everything / "results", tmp_path / "results")
+    record = tmp_path / "results" / RECORDS_FOLDER / VARIANT / "pi1-full-s0.json"
+    data = json.loads(record.read_text())
+    data["made"]["on"]["pi0-s0"]["asked"]["settings"]["seed"] = 7
+    record.write_text(json.dumps(data))
+    assert reproduce(tmp_path, "figure-get") == 2
+    assert "pi1-full-s0.json was made with other settings" in capsys.readouterr().err.replace("\n", " ")
+    record.write_text("{")
+    assert reproduce(tmp_path, "figure-get") == 2
+    assert "cannot be read" in capsys.readouterr().err.replace("\n", " ")
 
 
 def test_what_is_finished_when_it_is_stopped_is_written_and_never_less_than_is_there(

@@ -1,22 +1,21 @@
-"""From what jobs left to data: learning curves in points, success of each task, and what everything took."""
+"""From the records of jobs to data: learning curves in points, success of each task, and what everything took."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from skillstack.experiments.data import POINTS, Curve, Run, Score
-from skillstack.experiments.jobs import FINISHED_FILE, Measuring, Training
+from skillstack.experiments.jobs import Training
+from skillstack.experiments.records import Record
 from skillstack.learning.curriculum import NOVEL
-from skillstack.learning.run_folder import read_metrics
 
 
-def curve_of(job: Training, runs: Path, panel: str, method: str, *, novel_only: bool = False) -> Curve:
+def curve_of(job: Training, record: Record, panel: str, method: str, *, novel_only: bool = False) -> Curve:
     """The curve of a run's top level, or of its novel phase alone."""
-    turns = [line for line in read_metrics(runs / job.name) if line["event"] == "turn"]
+    columns = record["turns"]
+    turns = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     level, games, config = max(line["level"] for line in turns), job.config.games, job.config
     turns = [line for line in turns if line["level"] == level]
     start = turns[0]["episodes"] - games
@@ -47,8 +46,7 @@ def _points(turns: Sequence[dict[str, Any]], games: int, most: int) -> Iterator[
         yield turns[begin : begin + size]
 
 
-def scores_of(job: Measuring, runs: Path, method: str, seed: int) -> list[Score]:
-    data = job.read(runs)
+def scores_of(record: Record, method: str, seed: int) -> list[Score]:
     return [
         Score(
             method=method,
@@ -61,11 +59,10 @@ def scores_of(job: Measuring, runs: Path, method: str, seed: int) -> list[Score]
             steps=task["steps"],
             refused=task["refused"],
         )
-        for test, evaluation in zip(data["asked"]["tests"], data["evaluations"], strict=True)
+        for test, evaluation in zip(record["asked"]["tests"], record["evaluations"], strict=True)
         for task in evaluation["tasks"]
     ]
 
 
-def run_of(job: Training, runs: Path) -> Run:
-    took = json.loads((runs / job.name / FINISHED_FILE).read_bytes())
-    return Run(job.name, job.config.seed, took["episodes"], took["steps"], took["seconds"])
+def run_of(job: Training, record: Record) -> Run:
+    return Run(job.name, job.config.seed, record["episodes"], record["steps"], record["seconds"])

@@ -27,6 +27,9 @@ from skillstack.worlds.world import Limits
 FINISHED_FILE = "finished.json"
 """In the folder of a run that came to its end: what it took."""
 
+KEPT_OF_TURNS = ("level", "phase", "episodes", "steps of turn", "reward", "success", "novel phase begins")
+"""What a record has of each turn: enough to draw its curve."""
+
 SECONDS_PER_GAME = 0.02
 """Of an evaluation, as seen on one busy core; only for estimates before anything was measured."""
 
@@ -44,6 +47,19 @@ class Job(Protocol):
 
     @property
     def expected_seconds(self) -> float: ...
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What is to be done, as JSON has it."""
+        ...
+
+    def is_asked(self, asked: dict[str, Any]) -> bool:
+        """Whether that is what is to be done."""
+        ...
+
+    def record(self, runs: Path) -> dict[str, Any]:
+        """What is worth keeping of it once it is finished, as JSON has it."""
+        ...
 
     def finished(self, runs: Path) -> bool: ...
 
@@ -97,13 +113,37 @@ class Training:
     def _stages_above(self) -> int:
         return len(self.config.make_stages()) - 1 if self.start is None else 1
 
+    @property
+    def carries_others(self) -> bool:
+        """Whether it is pi_0, which all other runs of a seed start from."""
+        return self.start is None and not self.config.flat
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        return _as_json({"settings": self.config.to_json(), "start": asdict(self.start) if self.start else None})
+
+    def is_asked(self, asked: dict[str, Any]) -> bool:
+        """Settings that there were not yet count as if they had been left as they are."""
+        same_start = asked.get("start") == self.asked["start"]
+        return same_start and TrainConfig.from_json(asked["settings"]) == self.config
+
+    def record(self, runs: Path) -> dict[str, Any]:
+        """What it took, and how it learned, turn by turn."""
+        metrics = read_metrics(runs / self.name)
+        turns = [line for line in metrics if line["event"] == "turn"]
+        return {
+            **cost_of(metrics, self.config.games),
+            "skillstack": __version__,
+            "turns": {name: [_rounded(line[name]) for line in turns] for name in KEPT_OF_TURNS},
+        }
+
     def finished(self, runs: Path) -> bool:
         return (runs / self.name / FINISHED_FILE).exists()
 
     def share_done(self, runs: Path) -> float:
         if self.finished(runs):
             return 1.0
-        if not self._begun(runs):
+        if not self.begun(runs):
             return 0.0
         turns = [line for line in read_metrics(runs / self.name) if line["event"] == "turn"]
         return min(len(turns) * self.config.games / self.most_episodes, 1.0)
@@ -115,15 +155,15 @@ class Training:
                 f"{folder} was begun with other settings; move it away, or choose another folder with --runs."
             )
 
-    def _begun(self, runs: Path) -> bool:
-        """Whether there is something to go on from."""
-        return bool(Checkpoints(runs / self.name / CHECKPOINTS_FOLDER).numbers())
+    def begun(self, runs: Path) -> bool:
+        """Whether there is something to go on from, or all of it."""
+        return self.finished(runs) or bool(Checkpoints(runs / self.name / CHECKPOINTS_FOLDER).numbers())
 
     def run(self, runs: Path, console: Console) -> bool:
         from skillstack.learning import run
 
         folder = runs / self.name
-        ended = run.resume(folder, console) if self._begun(runs) else self._begin(runs, folder, console)
+        ended = run.resume(folder, console) if self.begun(runs) else self._begin(runs, folder, console)
         if ended:
             self._finish(runs)
         return ended
@@ -207,7 +247,7 @@ class Looking(ABC):
         return runs / f"{self.name}.json"
 
     def finished(self, runs: Path) -> bool:
-        return self.file(runs).exists() and self.read(runs).get("asked") == self._asked()
+        return self.file(runs).exists() and self.is_asked(self.record(runs).get("asked", {}))
 
     def share_done(self, runs: Path) -> float:
         return float(self.finished(runs))
@@ -215,16 +255,20 @@ class Looking(ABC):
     def check(self, runs: Path) -> None:  # noqa: B027 - nothing to refuse
         """What was asked otherwise is looked at again: that takes minutes."""
 
-    def read(self, runs: Path) -> dict[str, Any]:
+    @property
+    def asked(self) -> dict[str, Any]:
+        return _as_json(asdict(self))
+
+    def is_asked(self, asked: dict[str, Any]) -> bool:
+        return asked == self.asked
+
+    def record(self, runs: Path) -> dict[str, Any]:
+        """All of it."""
         data: dict[str, Any] = json.loads(self.file(runs).read_bytes())
         return data
 
-    def _asked(self) -> dict[str, Any]:
-        data: dict[str, Any] = json.loads(json.dumps(asdict(self)))
-        return data
-
     def run(self, runs: Path, console: Console) -> bool:
-        data = {"asked": self._asked(), **self.look(runs)}
+        data = {"asked": self.asked, **self.look(runs)}
         make_folder(self.file(runs).parent)
         write_file(self.file(runs), (json.dumps(data, indent=1) + "\n").encode())
         console.print(f"Looked at {self.name}.", highlight=False)
@@ -259,6 +303,16 @@ class Measuring(Looking):
                 world, player, RunnerConfig(test.limits), test.games, level=test.level, skills=test.skills,
                 agent=self.agent,
             ).to_json()  # fmt: skip
+
+
+def _as_json(data: dict[str, Any]) -> dict[str, Any]:
+    """As it comes back from a file: with lists where there were tuples."""
+    back: dict[str, Any] = json.loads(json.dumps(data))
+    return back
+
+
+def _rounded(value: Any) -> Any:
+    return round(value, 4) if isinstance(value, float) else value
 
 
 def room_of(config: TrainConfig, **changes: Any) -> RoomsConfig:

@@ -19,10 +19,12 @@ from skillstack.experiments.figures import check_installed, draw, plan_name
 from skillstack.experiments.jobs import Job, in_order
 from skillstack.experiments.ladder import count_parameters, wide_flat
 from skillstack.experiments.page import write_page
+from skillstack.experiments.records import Records
 from skillstack.experiments.schedule import run_jobs
 from skillstack.experiments.settings import Settings
 
-RESULTS_FOLDER, DOCS_FOLDER, PAGE, FIGURES_FOLDER = "results", "docs", "results.md", "results"
+RESULTS_FOLDER, RECORDS_FOLDER = "results", "jobs"
+DOCS_FOLDER, PAGE, FIGURES_FOLDER = "docs", "results.md", "results"
 
 
 @dataclass(frozen=True)
@@ -59,14 +61,31 @@ def reproduce(names: Sequence[str], settings: Settings, places: Places, workers:
         check_replaceable(path, settings.scale, settings.seeds)
     parts = [(experiment, _parts(experiment, settings)) for experiment in experiments]
     jobs = in_order([job for _, seeds in parts for part in seeds for job in part.jobs])
+    records = Records(places.results / RECORDS_FOLDER, jobs)
+    records.check()
+    for job in jobs:
+        job.check(places.runs)
+    records.restore(places.runs)
     failed: dict[str, str] = {}
     try:
-        failed = run_jobs(jobs, places.runs, workers or os.cpu_count() or 1, console)
+        failed = _run(jobs, records, places.runs, workers or os.cpu_count() or 1, console)
     except KeyboardInterrupt:
-        _write(parts, settings, places, failed, console)
+        _write(parts, settings, places, records, failed, console)
         raise
-    _write(parts, settings, places, failed, console)
+    _write(parts, settings, places, records, failed, console)
     return not failed
+
+
+def _run(jobs: Sequence[Job], records: Records, runs: Path, workers: int, console: Console) -> dict[str, str]:
+    """Run what is not finished; returns what failed, each with a sentence that says why."""
+    left = records.left(runs)
+    recorded = sum(job in records for job in jobs)
+    if not left:
+        console.print(f"All {len(jobs)} jobs are finished, nothing left to do.", highlight=False)
+        return {}
+    if recorded:
+        console.print(f"{recorded} of {len(jobs)} jobs have a record and need not be run.", highlight=False)
+    return run_jobs(left, runs, workers, console)
 
 
 def _parts(experiment: Experiment, settings: Settings) -> list[Parts]:
@@ -77,12 +96,14 @@ def _write(
     parts: Sequence[tuple[Experiment, Sequence[Parts]]],
     settings: Settings,
     places: Places,
+    records: Records,
     failed: dict[str, str],
     console: Console,
 ) -> None:
     """What is finished of each experiment, unless there is nothing yet, or more is there already; and the page."""
+    records.keep(places.runs)
     for experiment, seeds in parts:
-        data = collect(experiment, seeds, settings, places.runs, failed)
+        data = collect(experiment, seeds, settings, records, failed)
         path = places.results / f"{data.name}.json"
         before = num_runs(path)
         if len(data.runs) >= max(before, 1):
@@ -105,11 +126,11 @@ def _write_one(experiment: Experiment, data: Data, places: Places, console: Cons
 
 
 def collect(
-    experiment: Experiment, parts: Sequence[Parts], settings: Settings, runs: Path, failed: dict[str, str]
+    experiment: Experiment, parts: Sequence[Parts], settings: Settings, records: Records, failed: dict[str, str]
 ) -> Data:
     """The data of all seeds; what was not finished is left out, and named."""
-    missing = {job.name: failed.get(job.name, "It is not finished.") for job in _jobs(parts) if not job.finished(runs)}
-    plans, notes = _plans(parts, runs, missing)
+    missing = {job.name: failed.get(job.name, "It is not finished.") for job in _jobs(parts) if job not in records}
+    plans, notes = _plans(parts, records, missing)
     if experiment.name == "flat-capacity":
         wide = wide_flat(settings, 0).config
         notes["parameters of the hierarchy"] = float(count_parameters(settings.config(0), flat=False))
@@ -121,7 +142,7 @@ def collect(
         scale=settings.scale,
         seeds=settings.seeds,
         curves=tuple(
-            curve_of(shown.job, runs, shown.panel, shown.method, novel_only=shown.novel_only)
+            curve_of(shown.job, records.read(shown.job), shown.panel, shown.method, novel_only=shown.novel_only)
             for part in parts
             for shown in part.plotted
             if shown.job.name not in missing
@@ -131,10 +152,10 @@ def collect(
             for seed, part in enumerate(parts)
             for shown in part.measured
             if shown.job.name not in missing
-            for score in scores_of(shown.job, runs, shown.method, seed)
+            for score in scores_of(records.read(shown.job), shown.method, seed)
         ),
         runs=tuple(
-            run_of(job, runs)
+            run_of(job, records.read(job))
             for job in {job.name: job for part in parts for job in part.training}.values()
             if job.name not in missing
         ),
@@ -150,7 +171,7 @@ def _jobs(parts: Sequence[Parts]) -> Iterator[Job]:
 
 
 def _plans(
-    parts: Sequence[Parts], runs: Path, missing: dict[str, str]
+    parts: Sequence[Parts], records: Records, missing: dict[str, str]
 ) -> tuple[tuple[dict[str, Any], ...], dict[str, float]]:
     """Of each kind the plan of the first seed that has one, and the mean over seeds of how often it occurs."""
     found: dict[str, dict[str, Any]] = {}
@@ -158,7 +179,7 @@ def _plans(
     for part in parts:
         if part.planning is None or part.planning.name in missing:
             continue
-        data = part.planning.read(runs)
+        data = records.read(part.planning)
         for plan in data["plans"]:
             found.setdefault(plan["kind"], plan)
         for name, value in data["notes"].items():
