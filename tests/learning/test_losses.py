@@ -19,6 +19,7 @@ from skillstack.learning.losses import (
     generalised_advantages,
     hierarchical_terms,
     imitation_terms,
+    judged_terms,
     log_behaviour,
     log_decision,
     masked_mean,
@@ -248,6 +249,47 @@ def test_ppo_advantages_have_unit_spread_over_what_is_there() -> None:
     # Advantages 0.3 and -0.5: mean -0.1, spread 0.4, so 1 and -1 (less the guard); ratios 2 and 0.5.
     unit = 0.4 / (0.4 + 1e-3)
     assert losses["policy"].item() == pytest.approx(-(1.2 * unit - 0.8 * unit) / 2, rel=1e-4)
+
+
+def judged_decisions() -> tuple[FlatOutput, DecisionBatch]:
+    """The same two steps, drawn with 0.25 and 0.75 and with 0.5 and 0.5, with what a critic thinks of both actions."""
+    output, batch = flat_decisions()
+    return output, batch._replace(
+        mu_actions=torch.tensor([[[0.25, 0.75]], [[0.5, 0.5]]]),
+        ahead=torch.tensor([[[0.3, -0.1]], [[0.2, -0.2]]]),
+        beyond=torch.tensor([[0.1], [-0.3]]),
+    )
+
+
+def test_judged_actions_all_count_by_how_likely_they_were_and_the_one_taken_by_what_came_of_it() -> None:
+    output, batch = judged_decisions()
+    spread = math.sqrt((0.03 + 0.04) / 2) + 1e-3
+    # Ratios are 2 and 2/3, then 1.5 and 0.5: gains stop at 1.2, losses at 0.8.
+    every = 0.25 * 1.2 * 0.3 - 0.75 * 0.8 * 0.1, 0.5 * 1.2 * 0.2 - 0.5 * 0.8 * 0.2
+    taken = 1.2 * 0.1, -0.8 * 0.3
+    for weight in (0.0, 1.0):
+        losses, _ = judged_terms(output, batch, clip=0.2, beyond=weight)
+        expected = -(sum(every) + weight * sum(taken)) / 2 / spread
+        assert losses["policy"].item() == pytest.approx(expected, rel=1e-4)
+        assert losses["value"].item() == pytest.approx((0.5 * 0.3**2 + 0.5 * 0.5**2) / 2)
+
+
+def test_one_episodes_luck_is_bounded() -> None:
+    output, batch = judged_decisions()
+    lucky = batch._replace(beyond=torch.tensor([[1e6], [0.0]]))
+    plain = judged_terms(output, batch, clip=0.2, beyond=0.0).losses["policy"].item()
+    assert judged_terms(output, lucky, clip=0.2, beyond=1.0).losses["policy"].item() == pytest.approx(
+        plain - 5 * 1.2 / 2, rel=1e-4
+    )
+
+
+def test_what_is_never_drawn_has_a_gradient_that_is_finite() -> None:
+    output, batch = judged_decisions()
+    output.action.requires_grad_()
+    certain = batch._replace(mu_actions=torch.tensor([[[1.0, 0.0]], [[1.0, 0.0]]]))
+    judged_terms(output, certain, clip=0.2, beyond=0.5).losses["policy"].backward()
+    assert output.action.grad is not None
+    assert bool(output.action.grad.isfinite().all())
 
 
 def test_the_entropy_of_an_even_choice_is_its_logarithm() -> None:

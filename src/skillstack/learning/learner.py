@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from skillstack.errors import SkillstackError
 from skillstack.learning.config import A2CConfig, PPOConfig
+from skillstack.learning.critic import Critic, Judgement
 from skillstack.learning.losses import (
     Output,
     Terms,
@@ -20,6 +21,7 @@ from skillstack.learning.losses import (
     flat_terms,
     hierarchical_terms,
     imitation_terms,
+    judged_terms,
     masked_mean,
     ppo_terms,
     unevenness,
@@ -37,8 +39,8 @@ from skillstack.worlds.world import Frames
 Render = Callable[[Any], Frames]
 """Frames of the states that episodes keep."""
 
-Played = Sequence[tuple[Episode, Any]]
-"""Fresh episodes, each with its frozen features, if there are such."""
+Played = Sequence[tuple[Episode, Any, Judgement | None]]
+"""Fresh episodes, each with its frozen features and with what a critic thinks of it, if there are such."""
 
 ROTATION = ("switch", "instruction", "augmented")
 """The order in which the three policies take turns."""
@@ -198,9 +200,10 @@ class PPOLearner(LevelLearner):
         train_encoder: bool,
         render: Render,
         timer: Timer,
+        critic: Critic | None = None,
     ) -> None:
         super().__init__(agent, level, train_encoder=train_encoder, render=render, timer=timer)
-        self.config, self._most_episodes = config, most_episodes
+        self.config, self._most_episodes, self._critic = config, most_episodes, critic
         self.optimizer = torch.optim.Adam(self.parameters, lr=config.learning_rate, eps=1e-5)
         self.updates = 0
         self._tasks = agent.vocabulary.encode(agent.stages[level].tasks)
@@ -214,12 +217,21 @@ class PPOLearner(LevelLearner):
         for group in self.optimizer.param_groups:
             group["lr"] = self.config.learning_rate * left
         terms: Terms | None = None
-        played = list(zip(episodes, self.frozen_features(episodes), strict=True))
+        played = list(zip(episodes, self.frozen_features(episodes), self._judge(episodes, rng), strict=True))
         for _ in range(self.config.epochs):
             order = rng.permutation(len(played))
             for part in np.array_split(order, max(1, len(played) // self.config.batch)):
                 terms = self.update([played[number] for number in part.tolist()], rng, left)
         return terms.numbers() if terms else {}
+
+    def _judge(self, episodes: Sequence[Episode], rng: np.random.Generator) -> Sequence[Judgement | None]:
+        """What the critic thinks of the episodes, if there is one; it learns from them afterwards."""
+        if self._critic is None:
+            return [None] * len(episodes)
+        with self.timer("critic"):
+            judged = self._critic.judge(episodes)
+            self._critic.learn(rng)
+        return judged
 
     def update(self, played: Played, rng: np.random.Generator, left: float = 1.0) -> Terms:
         """One step on some of the fresh episodes, with what is left of the bonuses."""
@@ -229,7 +241,10 @@ class PPOLearner(LevelLearner):
         meant = fresh.batch(fresh.spans(hindsight=False))
         with self.timer("forward"):
             output = self._output(features, meant)
-            terms = ppo_terms(output, meant.decisions, clip=config.clip, gamma=config.gamma, trace=config.trace)
+            if isinstance(output, FlatOutput) and self._critic is not None:
+                terms = judged_terms(output, meant.decisions, clip=config.clip, beyond=config.beyond)
+            else:
+                terms = ppo_terms(output, meant.decisions, clip=config.clip, gamma=config.gamma, trace=config.trace)
             losses = dict(terms.losses)
             losses["value"] = config.value * losses["value"]
             if config.entropy:
@@ -253,8 +268,8 @@ class PPOLearner(LevelLearner):
         """The episodes as they were meant, and what they achieved in hindsight."""
         with self.timer("batch"):
             fresh = Replay(2**30, self.config.gamma, behaviour=self._behaviour)
-            for episode, frozen in played:
-                fresh.add(episode, frozen)
+            for episode, frozen, judged in played:
+                fresh.add(episode, frozen, _columns(episode, judged))
                 if self.config.hindsight:
                     fresh.add_hindsight(episode, self._tasks, 1.0, self.config.hindsight_steps, rng)
         return fresh
@@ -274,8 +289,18 @@ class PPOLearner(LevelLearner):
         return self.policy.unroll(features[torch.from_numpy(batch.rows)], batch.tasks, batch.there)
 
     def state(self) -> dict[str, Any]:
-        return {"optimizer": optimizer_state(self.optimizer), "updates": self.updates}
+        critic = {"critic": self._critic.state()} if self._critic is not None else {}
+        return {"optimizer": optimizer_state(self.optimizer), "updates": self.updates, **critic}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         load_optimizer_state(self.optimizer, state["optimizer"])
         self.updates = state["updates"]
+        if self._critic is not None:
+            self._critic.load_state(state["critic"])
+
+
+def _columns(episode: Episode, judged: Judgement | None) -> dict[str, Any]:
+    """The fields of a `DecisionBatch` that a critic's judgement gives."""
+    if judged is None:
+        return {}
+    return {"mu_actions": episode.decisions.mu_action.astype(np.float32), **judged._asdict()}

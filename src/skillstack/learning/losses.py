@@ -31,6 +31,9 @@ class DecisionBatch(NamedTuple):
     instruction: Tensor | None = None  # (t, n, 2)
     mu_instruction: Tensor | None = None  # (t, n)
     value_weight: Tensor | None = None  # (t, n), how much each decision counts for the values; 1 where it is None
+    mu_actions: Tensor | None = None  # (t, n, actions), of all actions; this and what follows where a critic judges
+    ahead: Tensor | None = None  # (t, n, actions), how much better than average each action would have been
+    beyond: Tensor | None = None  # (t, n), how much better it went than was thought of the action that was taken
 
 
 class Terms(NamedTuple):
@@ -204,6 +207,31 @@ def ppo_terms(output: Output, batch: DecisionBatch, *, clip: float, gamma: float
     if isinstance(output, FlatOutput):
         return Terms(losses, lambda: _flat_statistics(output, batch, ratio))
     return Terms(losses, lambda: _hierarchical_statistics(output, batch))
+
+
+def judged_terms(output: FlatOutput, batch: DecisionBatch, *, clip: float, beyond: float) -> Terms:
+    """PPO's clipped surrogate of all actions, as a critic judges them, and not only of the one that was taken.
+
+    What came of the one that was taken, beyond the critic's judgement of it, counts by the weight `beyond`: a critic
+    that knows the state does not know what the policy remembers, and is wrong about that.
+    """
+    assert batch.mu_actions is not None, "a critic judges all actions"
+    assert batch.ahead is not None, "a critic judges all actions"
+    assert batch.beyond is not None, "a critic judges all actions"
+    spread = masked_mean((batch.mu_actions * batch.ahead**2).sum(-1), batch.mask).sqrt() + 1e-3
+    log_pi, log_mu = output.action.log_softmax(-1), batch.mu_actions.clamp(min=1e-20).log()
+    every, ratio = clipped_gradient(log_pi, log_mu, batch.ahead / spread, clip)  # (t, n, actions)
+    surprise = (beyond * batch.beyond / spread).clamp(-MOST_SURPRISE, MOST_SURPRISE)
+    taken, _ = clipped_gradient(chosen(log_pi, batch.action), batch.mu_action.log(), surprise, clip)  # (t, n)
+    losses = {
+        "policy": masked_mean((batch.mu_actions * every).sum(-1) + taken, batch.mask),
+        "value": value_loss(output.value, batch),
+    }
+    return Terms(losses, lambda: _flat_statistics(output, batch, chosen(ratio, batch.action)))
+
+
+MOST_SURPRISE = 5.0
+"""One episode's luck counts at most so many times the spread of the advantages."""
 
 
 def imitation_terms(output: Output, batch: DecisionBatch) -> Terms:

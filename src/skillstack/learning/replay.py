@@ -66,10 +66,10 @@ class Replay:
         """The numbers of the spans that are episodes as they were meant, or those seen in hindsight."""
         return np.flatnonzero(self._spans["hindsight"].values == hindsight)
 
-    def add(self, episode: Episode, features: Array | None = None) -> None:
-        """Keep an episode; `features` in place of its states."""
+    def add(self, episode: Episode, features: Array | None = None, more: Mapping[str, Array] | None = None) -> None:
+        """Keep an episode; `features` in place of its states, and `more` about its decisions."""
         start = self.num_decisions
-        columns = decision_columns(episode.decisions, self.behaviour)
+        columns = decision_columns(episode.decisions, self.behaviour) | dict(more or {})
         columns["states"] = episode.decisions.states if features is None else features
         for name, values in columns.items():
             self._columns.setdefault(name, _Column(values[:0])).extend(values)

@@ -17,6 +17,7 @@ from torch import nn
 from skillstack.instructions import Instruction, Stage, stages_from_words, stages_to_words
 from skillstack.learning.baseline import flat_agent
 from skillstack.learning.config import TrainConfig
+from skillstack.learning.critic import Critic
 from skillstack.learning.curriculum import Curriculum
 from skillstack.learning.learner import A2CLearner, PPOLearner
 from skillstack.policies.agent import Agent
@@ -28,6 +29,7 @@ from skillstack.rollout.runner import Runner, RunnerConfig
 from skillstack.timing import Timer
 from skillstack.worlds.making import make_world
 from skillstack.worlds.rooms.games import RoomGames
+from skillstack.worlds.world import OpenWorld
 
 Metrics = dict[str, Any]
 
@@ -70,7 +72,7 @@ class StageTrainer:
         self.rng = np.random.default_rng((config.seed, stage.level))
         self.episodes = self.steps = self.phase_began = 0
         self._fresh_steps, self._fresh_seconds = 0, 0.0  # since this object was made
-        self._render = world.render
+        self._world = world
         self.learner = self._make_learner()
         hindsight = isinstance(self.learner, PPOLearner)
         runner = RunnerConfig(config.limits)
@@ -82,7 +84,7 @@ class StageTrainer:
     def _make_learner(self) -> A2CLearner | PPOLearner:
         terminal = self.config.terminal
         train_encoder = not self.practising if self.terminal else self.config.encoder != "frozen"
-        parts: dict[str, Any] = {"train_encoder": train_encoder, "render": self._render, "timer": self.timer}
+        parts: dict[str, Any] = {"train_encoder": train_encoder, "render": self._world.render, "timer": self.timer}
         method = terminal.method if self.terminal else self.config.level.method
         if method == "ppo":
             settings, most = self.config.ppo, self.most_episodes
@@ -90,7 +92,10 @@ class StageTrainer:
                 settings, most = terminal.practice, most - terminal.seeing
             elif self.terminal:
                 settings, most = terminal.ppo, min(most, terminal.seeing)
-            return PPOLearner(self.agent, self.level, settings, most_episodes=most, **parts)
+            critic = None
+            if self.terminal and settings.critic and isinstance(self._world, OpenWorld):
+                critic = Critic(self._world, settings.gamma, settings.trace, self.config.seed)
+            return PPOLearner(self.agent, self.level, settings, most_episodes=most, critic=critic, **parts)
         return A2CLearner(self.agent, self.level, self.config.a2c, **parts)
 
     @property
@@ -137,7 +142,10 @@ class StageTrainer:
         return learns_to_see and self.episodes >= settings.seeing
 
     def _begin_practice(self) -> None:
-        """Go on with a learner that leaves the encoder as it is."""
+        """Go on with a learner that leaves the encoder as it is, and perhaps with the policy of the beginning."""
+        if self.config.terminal.anew:
+            beginner = _make_agent(self.config, self.agent.stages)
+            self.agent.levels[self.level].load_state_dict(beginner.levels[self.level].state_dict())
         updates = self.learner.updates
         self.learner = self._make_learner()
         self.learner.updates = updates

@@ -117,7 +117,7 @@ class Agent:
         return self._with(stages[-1], seed, smoothing)
 
     def _with(self, stage: Stage, seed: int, smoothing: float) -> Agent:
-        with _seeded(seed, stage.level):
+        with seeded(seed, stage.level):
             gate = Gate(self.world.image_shape) if self.gated else None
             level = _make_level(stage, len(self.world.actions), gate, self.lstm)
             needs_encoder = not (self.shared_encoder and self.encoders)
@@ -200,7 +200,7 @@ def _make_level(stage: Stage, num_actions: int, gate: Gate | None, hidden: int) 
 
 
 @contextmanager
-def _seeded(seed: int, level: int) -> Iterator[None]:
+def seeded(seed: int, level: int) -> Iterator[None]:
     """Draw from a generator of this seed and level inside, and leave PyTorch's own as it was.
 
     One thread makes the weights: how orthogonal ones are rounded depends on the number of threads.

@@ -123,6 +123,24 @@ class SnapshotWorld(World, Protocol):
 
 
 @runtime_checkable
+class OpenWorld(SnapshotWorld, Protocol):
+    """A world that shows more of itself than an agent sees, to a critic, which is needed only while an agent learns."""
+
+    num_facts: int
+    """How many facts it tells."""
+
+    def facts(self, snapshots: Snapshots, tasks: TaskArray) -> npt.NDArray[np.uint8]:
+        """What is so in each state and matters for its task, (n, num_facts) zeros and ones."""
+        ...
+
+    def ahead(self, snapshots: Snapshots, tasks: TaskArray) -> tuple[Snapshots, BoolArray]:
+        """What each action would lead to, without touching any game: states (n, actions), and whether each achieves
+        the task.
+        """
+        ...
+
+
+@runtime_checkable
 class ToldWorld(SnapshotWorld, Protocol):
     """A world whose states can be written down and read back, so that a plan can tell from where it began."""
 

@@ -9,14 +9,16 @@ import numpy as np
 
 from skillstack.errors import SkillstackError
 from skillstack.instructions import TaskArray
+from skillstack.worlds.rooms.facts import Facts, num_facts, tell_facts
 from skillstack.worlds.rooms.games import RoomGames
+from skillstack.worlds.rooms.goals import judge_achieved
 from skillstack.worlds.rooms.layout import RoomsConfig, State
 from skillstack.worlds.rooms.looks import make_materials, paint_looks
 from skillstack.worlds.rooms.physics import step_games
 from skillstack.worlds.rooms.raycaster import cast_frames
 from skillstack.worlds.rooms.scenery import fits, make_scenery, paste_frames
 from skillstack.worlds.rooms.sprites import make_hand
-from skillstack.worlds.world import Frames, IntArray, Seeds, check_actions
+from skillstack.worlds.world import BoolArray, Frames, IntArray, Seeds, check_actions, check_tasks
 
 
 class RoomsWorld(RoomGames):
@@ -40,6 +42,7 @@ class RoomsWorld(RoomGames):
         self._looks = paint_looks(make_materials(look.items), look.fov, look.eye, look.pitch, look.randomise)
         self._hand = make_hand(look.image_size)
         self._scenery = make_scenery(look, self._looks) if fits(look) else None
+        self.num_facts = num_facts(self.config)
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, "skillstack-draw") if threads > 1 else None
         self._first_games()
@@ -56,6 +59,20 @@ class RoomsWorld(RoomGames):
     def restore(self, snapshots: State, games: IntArray | Sequence[int] | None = None) -> None:
         games = self._games(games)
         self.state[games] = self._check_restored(snapshots, games)
+
+    def facts(self, snapshots: State, tasks: TaskArray) -> Facts:
+        states = self._check_snapshots(snapshots)
+        tasks = check_tasks(tasks, self.description.vocabulary, len(snapshots), per_game=False)
+        return tell_facts(self.config, states, len(snapshots), tasks)
+
+    def ahead(self, snapshots: State, tasks: TaskArray) -> tuple[State, BoolArray]:
+        tasks = check_tasks(tasks, self.description.vocabulary, len(snapshots), per_game=False)
+        shape = (len(snapshots), len(self.description.actions))
+        states, games = self._check_snapshots(np.repeat(snapshots, shape[1])), np.arange(shape[0] * shape[1])
+        step_games(states, games, np.tile(np.arange(shape[1]), shape[0]))
+        achieved = np.empty((len(games), 1), dtype=np.bool_)
+        judge_achieved(states, games, np.repeat(tasks, shape[1], axis=0)[:, None], achieved)
+        return states[: len(games)].reshape(shape), achieved.reshape(shape)
 
     def _draw(self, states: State, games: IntArray) -> Frames:
         frames: Frames = np.empty((len(games), *self.description.image_shape), dtype=np.uint8)
