@@ -56,6 +56,14 @@ class Solved(RoomsWorld):
         return np.ones(np.asarray(tasks).shape[:-1], dtype=np.bool_)
 
 
+class Clairvoyant(RoomsWorld):
+    """Foresees what will not be."""
+
+    def ahead(self, snapshots: Any, tasks: Any) -> Any:
+        after, achieved = super().ahead(snapshots, tasks)
+        return after[:, ::-1], achieved
+
+
 class Sharing(RoomsWorld):
     """Hands out its own picture."""
 
@@ -75,6 +83,7 @@ class Sharing(RoomsWorld):
         (Lenient, "an action that does not exist"),
         (Solved, "starts with it achieved"),
         (Sharing, "an array of its own"),
+        (Clairvoyant, 'does not tell what "move forward" leads to'),
     ],
 )
 def test_a_broken_world_is_told_what_is_wrong(broken: type[RoomsWorld], sentence: str) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from skillstack.errors import SkillstackError
 from skillstack.instructions import TaskArray, Vocabulary
-from skillstack.worlds.world import IntArray, SnapshotWorld, World, WorldDescription
+from skillstack.worlds.world import IntArray, OpenWorld, SnapshotWorld, World, WorldDescription
 
 MakeWorld = Callable[[int], World]
 """Makes a world with so many games."""
@@ -38,6 +38,8 @@ def check_world(make: MakeWorld, games: int = 8, steps: int = 40) -> list[str]:
         problems += _guarded(check, make, games, steps)
     if not problems and isinstance(world, SnapshotWorld):
         problems += _guarded(_check_snapshots, make, games, steps)
+    if not problems and isinstance(world, OpenWorld):
+        problems += _guarded(_check_openness, make, games, steps)
     return problems
 
 
@@ -191,6 +193,32 @@ def _check_snapshots(make: MakeWorld, games: int, steps: int) -> Iterator[str]:
         yield "A game that was put back from a snapshot does not go on as the original does."
     if not np.array_equal(world.render(kept), frames):
         yield "A snapshot changes when the game it was taken of goes on."
+
+
+def _check_openness(make: MakeWorld, games: int, steps: int) -> Iterator[str]:
+    """What a critic is shown is of the states that it names: their facts, and what each action would lead to."""
+    world = make(games)
+    assert isinstance(world, OpenWorld)
+    tasks, rng = _tasks(world, games), np.random.default_rng(0)
+    actions = len(world.description.actions)
+    world.reset(tasks, _seeds(games))
+    for _ in range(steps):
+        world.step(rng.integers(actions, size=games))
+    kept = world.snapshot()
+    facts = world.facts(kept, tasks)
+    if facts.shape != (games, world.num_facts) or facts.dtype != np.uint8:
+        yield f"`facts` must be uint8 of shape (n, num_facts), not {facts.dtype} of shape {facts.shape}."
+    elif not np.array_equal(world.facts(kept[::-1].copy(), tasks[::-1].copy()), facts[::-1]):
+        yield "`facts` depends on the order of the snapshots."
+    after, achieved = world.ahead(kept, tasks)
+    if not np.array_equal(world.render(world.snapshot()), world.render(kept)):
+        yield "`ahead` changes the games."
+    for action in range(actions):
+        world.restore(kept)
+        world.step(np.full(games, action))
+        same = np.array_equal(world.render(after[:, action].copy()), world.observe())
+        if not same or not np.array_equal(achieved[:, action], world.achieved(tasks)):
+            yield f'`ahead` does not tell what "{world.description.actions[action]}" leads to.'
 
 
 def _play(world: World, numbers: IntArray, games: int, steps: int) -> dict[str, Any]:
