@@ -43,8 +43,8 @@ def test_returns_stop_at_the_end_of_an_episode_whether_it_was_won_or_broken_off(
 
 def test_all_actions_are_judged_beside_what_the_policy_does_on_average(world: RoomsWorld) -> None:
     episodes = play(world)
-    judged = Critic(world, GAMMA, TRACE, seed=0).judge(episodes)
-    for episode, (ahead, beyond) in zip(episodes, judged, strict=True):
+    judged = Critic(world, GAMMA, TRACE, 0.5, seed=0).judge(episodes)
+    for episode, (ahead, beyond, worth) in zip(episodes, judged, strict=True):
         decisions = episode.decisions
         assert ahead.shape == decisions.mu_action.shape
         np.testing.assert_allclose((decisions.mu_action * ahead).sum(axis=1), 0.0, atol=1e-6)
@@ -52,11 +52,12 @@ def test_all_actions_are_judged_beside_what_the_policy_does_on_average(world: Ro
             # What achieves the task at once is worth 1, and nothing that came after could surprise.
             assert ahead[-1, decisions.action[-1]] == ahead[-1].max()
             assert beyond[-1] == 0.0
+            assert worth[-1] > worth[:-1].max(initial=0.0)
 
 
 def test_it_learns_which_states_are_close_to_the_goal(world: RoomsWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "UPDATES", 200)
-    critic, rng = Critic(world, 0.9, 1.0, seed=0), np.random.default_rng(0)
+    critic, rng = Critic(world, 0.9, 1.0, 0.5, seed=0), np.random.default_rng(0)
     for turn in range(4):
         critic.judge(play(world, turn))
         critic.learn(rng)
@@ -69,7 +70,7 @@ def test_it_learns_which_states_are_close_to_the_goal(world: RoomsWorld, monkeyp
 
 
 def test_it_goes_on_from_its_state_bit_for_bit(world: RoomsWorld) -> None:
-    first, second = (Critic(world, GAMMA, TRACE, seed=seed) for seed in (0, 1))
+    first, second = (Critic(world, GAMMA, TRACE, 0.5, seed=seed) for seed in (0, 1))
     first.judge(play(world))
     first.learn(np.random.default_rng(0))
     second.load_state(first.state())
@@ -81,23 +82,43 @@ def test_it_goes_on_from_its_state_bit_for_bit(world: RoomsWorld) -> None:
 
 
 @pytest.mark.parametrize("asked", [False, True])
-def test_practice_has_a_critic_where_it_is_asked_for(asked: bool) -> None:
-    config = tiny(seeing=8, practice=replace(TINY.terminal.practice, batch=4, critic=asked))
-    trainer = Trainer(config)
-    assert "critic" not in trainer.stage.learner.state()  # while it learns to see
-    trainer.stage.turn()
-    assert trainer.stage.practising
-    assert ("critic" in trainer.stage.learner.state()) == asked
-
-
-@pytest.mark.parametrize("anew", [False, True])
-def test_practice_may_begin_with_a_new_policy_on_what_was_learned_to_see(anew: bool) -> None:
+def test_practice_begins_anew_with_a_critic_where_it_is_asked_for(asked: bool) -> None:
     still = replace(TINY.terminal.practice, learning_rate=0.0)
-    trainer = Trainer(tiny(games=4, seeing=8, practice=still, anew=anew))
+    trainer = Trainer(tiny(games=4, seeing=8, practice=still, critic=asked))
     first = [parameter.clone() for parameter in trainer.agent.levels[0].parameters()]
     eyes = [parameter.clone() for parameter in trainer.agent.encoder_of(0).parameters()]
-    for _ in range(2):  # the second turn is the first that is learned from by practice
+    for _ in range(2):
+        assert trainer.stage.learner.critic is None  # while it learns to see
         trainer.stage.turn()
     assert trainer.stage.practising
-    assert all(map(torch.equal, first, trainer.agent.levels[0].parameters())) == anew
+    assert (trainer.stage.learner.critic is not None) == asked
+    assert (trainer.stage.windows == {}) == asked  # what another policy achieved does not count
+    trainer.stage.turn()
+    assert all(map(torch.equal, first, trainer.agent.levels[0].parameters())) == asked
     assert not all(map(torch.equal, eyes, trainer.agent.encoder_of(0).parameters()))
+
+
+def test_games_of_the_policy_that_learned_to_see_are_not_learned_from_by_the_one_that_practises() -> None:
+    trainer = Trainer(tiny(games=8, seeing=8, critic=True))
+    first = [parameter.clone() for parameter in trainer.agent.levels[0].parameters()]
+    trainer.stage.turn()
+    assert trainer.stage.practising
+    assert all(map(torch.equal, first, trainer.agent.levels[0].parameters()))
+
+
+def test_a_policy_that_is_tuned_goes_on_with_a_critic_and_not_anew() -> None:
+    trainer = Trainer(tiny(games=8, stages="find", seeing=8, critic=True, tune=True))
+    first = [parameter.clone() for parameter in trainer.agent.levels[0].parameters()]
+    trainer.stage.turn()
+    assert trainer.stage.learner.critic is not None
+    assert not all(map(torch.equal, first, trainer.agent.levels[0].parameters()))
+
+
+def test_where_the_world_shows_nothing_there_is_no_critic_and_no_new_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(RoomsWorld, "ahead")
+    trainer = Trainer(tiny(games=8, seeing=8, critic=True))
+    first = [parameter.clone() for parameter in trainer.agent.levels[0].parameters()]
+    trainer.stage.turn()
+    assert trainer.stage.practising
+    assert trainer.stage.learner.critic is None
+    assert not all(map(torch.equal, first, trainer.agent.levels[0].parameters()))

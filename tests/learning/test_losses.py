@@ -258,6 +258,7 @@ def judged_decisions() -> tuple[FlatOutput, DecisionBatch]:
         mu_actions=torch.tensor([[[0.25, 0.75]], [[0.5, 0.5]]]),
         ahead=torch.tensor([[[0.3, -0.1]], [[0.2, -0.2]]]),
         beyond=torch.tensor([[0.1], [-0.3]]),
+        worth=torch.tensor([[0.3], [1.0]]),
     )
 
 
@@ -271,7 +272,7 @@ def test_judged_actions_all_count_by_how_likely_they_were_and_the_one_taken_by_w
         losses, _ = judged_terms(output, batch, clip=0.2, beyond=weight)
         expected = -(sum(every) + weight * sum(taken)) / 2 / spread
         assert losses["policy"].item() == pytest.approx(expected, rel=1e-4)
-        assert losses["value"].item() == pytest.approx((0.5 * 0.3**2 + 0.5 * 0.5**2) / 2)
+        assert losses["value"].item() == pytest.approx((0.5 * 0.1**2 + 0.5 * 0.5**2) / 2)
 
 
 def test_one_episodes_luck_is_bounded() -> None:

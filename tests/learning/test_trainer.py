@@ -280,8 +280,7 @@ def packed(trainer: Trainer) -> dict[str, bytes]:
 def test_a_resumed_run_is_the_same_run_at_every_stage_and_phase(method: str, encoder: str, flat: bool) -> None:
     """Two stages of two and four turns: a pause after each turn, and once more at the end of the stage."""
     # One of the two has a critic of its own while pi_0 practises, which must come back, too.
-    practice = replace(TINY.terminal.practice, critic=not flat)
-    config = tiny(method=method, encoder=encoder, threshold=-1.0, flat=flat, seeing=8, practice=practice, anew=not flat)
+    config = tiny(method=method, encoder=encoder, threshold=-1.0, flat=flat, seeing=8, critic=not flat)
     config = replace(config, level=replace(config.level, method=method))
     straight = Trainer(config)
     states: list[Any] = [packed(straight)]

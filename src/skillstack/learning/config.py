@@ -110,11 +110,6 @@ class PPOConfig:
     """Weight of the self-imitation of tasks achieved on the way, the one that was meant included; 0 for none."""
     hindsight_steps: int = 4
     """The last so many steps before a success are imitated: what came before was not on the way to it for sure."""
-    critic: bool = False
-    """Whether a critic that sees the world's state, which the policy never does, says how good every action would have
-    been. For pi_0, in worlds that show their states to a critic, as the embedded rooms do; elsewhere there is none."""
-    beyond: float = 0.5
-    """With such a critic: how much counts what came of an action beyond what the critic thought of it."""
     decay: float = 1.0
     """The share of a phase's most episodes over which learning rate and bonuses come down in a line to a tenth, as
     policies must get sharp."""
@@ -123,7 +118,7 @@ class PPOConfig:
         _check(
             self, learning_rate=SHARE, epochs=AT_LEAST_ONE, batch=AT_LEAST_ONE, gamma=SHARE, trace=SHARE,
             gradient_norm=POSITIVE, clip=SHARE, entropy=POSITIVE, even=POSITIVE, value=POSITIVE, hindsight=POSITIVE,
-            hindsight_steps=AT_LEAST_ONE, beyond=POSITIVE, decay=(0.001, inf),
+            hindsight_steps=AT_LEAST_ONE, decay=(0.001, inf),
         )  # fmt: skip
 
 
@@ -147,11 +142,16 @@ class TerminalConfig:
     many as `episodes` it does not practise."""
     practice: PPOConfig = field(default_factory=lambda: PPOConfig(epochs=4, batch=64, hindsight=0.0))
     """PPO from there on. Without hindsight: it imitates what is done anyway, until three of eight actions are left."""
-    anew: bool = False
-    """Whether practice begins with a new policy on what was learned to see: the old one uses few of the actions."""
+    critic: bool = False
+    """Whether it practises anew, with a critic that sees the world's state, as the policy never does, and says how good
+    every action would have been; where the world shows its states to a critic, as the embedded rooms do. The policy of
+    the beginning learns from it on what was learned to see, since the one that learned to see uses few of the actions
+    (but with --tune, where it goes on)."""
+    beyond: float = 0.5
+    """How much counts what came of an action beyond what such a critic thought of it."""
 
     def __post_init__(self) -> None:
-        _check(self, episodes=AT_LEAST_ONE, epsilon=SHARE, target=POSITIVE, seeing=AT_LEAST_ONE)
+        _check(self, episodes=AT_LEAST_ONE, epsilon=SHARE, target=POSITIVE, seeing=AT_LEAST_ONE, beyond=POSITIVE)
 
 
 @dataclass(frozen=True)
@@ -350,8 +350,8 @@ PRESETS = {
         terminal=TerminalConfig(
             episodes=64_000,
             target=0.995,
-            practice=PPOConfig(learning_rate=1e-3, epochs=4, batch=32, value=2.0, hindsight=0.0, critic=True),
-            anew=True,
+            practice=PPOConfig(learning_rate=1e-3, epochs=4, batch=32, value=2.0, hindsight=0.0),
+            critic=True,
         ),
         level=LevelConfig(
             method="ppo",

@@ -42,14 +42,19 @@ class Judgement(NamedTuple):
     """(T, actions): how much better each action would have been than what the policy does on average there."""
     beyond: Floats
     """(T,): how much better it went after the action that was taken than the critic had thought of that action."""
+    worth: Floats
+    """(T,): what the states turned out to be worth."""
 
 
 class Critic:
     """V(s, g) of states for the policy that plays, and what follows from it for all actions."""
 
-    def __init__(self, world: OpenWorld, gamma: float, trace: float, seed: int) -> None:
-        """`gamma` is the discount of a step; `trace` says how far returns are taken as they came."""
-        self._world, self._gamma, self._trace = world, gamma, trace
+    def __init__(self, world: OpenWorld, gamma: float, trace: float, beyond: float, seed: int) -> None:
+        """`gamma` is the discount of a step; `trace` says how far returns are taken as they came.
+
+        `beyond` is for whoever learns from its judgement: how much that counts which it did not foresee.
+        """
+        self._world, self._gamma, self._trace, self.beyond = world, gamma, trace, beyond
         with seeded(seed, CRITIC_STREAM):
             self._network = nn.Sequential(
                 nn.Linear(world.num_facts, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, HIDDEN), nn.ReLU(),
@@ -76,7 +81,7 @@ class Critic:
         self._facts = [*self._facts, self._world.facts(states, tasks)][-TURNS:]
         self._returns = [*self._returns, returns][-TURNS:]
         ends = np.cumsum([len(episode) for episode in episodes])[:-1]
-        parts = (worth - average[:, None], outcome - taken)
+        parts = (worth - average[:, None], outcome - taken, returns)
         return [Judgement(*judged) for judged in zip(*(np.split(part, ends) for part in parts), strict=True)]
 
     def learn(self, rng: np.random.Generator) -> None:

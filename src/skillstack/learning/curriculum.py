@@ -57,6 +57,11 @@ class Curriculum:
         rewards = [reward for task in self._tasks if task.skill == skill for reward in self._recent[str(task)]]
         return sum(reward > 0 for reward in rewards) / len(rewards) if rewards else None
 
+    def forget(self) -> None:
+        """Begin the windows anew, as another policy plays now."""
+        for recent in self._recent.values():
+            recent.clear()
+
     def all_windows_full(self) -> bool:
         return all(len(recent) == self.window for recent in self._recent.values())
 

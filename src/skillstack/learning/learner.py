@@ -59,6 +59,7 @@ class LevelLearner:
         modules: list[nn.Module] = [self.policy, self.encoder] if train_encoder else [self.policy]
         self.parameters = [parameter for module in modules for parameter in module.parameters()]
         self.optimizer: torch.optim.Optimizer
+        self.critic: Critic | None = None
 
     def features(self, seen: Any) -> Tensor:
         """What the level sees: of states, or of frozen features that replay has in their place, (m, features)."""
@@ -203,7 +204,7 @@ class PPOLearner(LevelLearner):
         critic: Critic | None = None,
     ) -> None:
         super().__init__(agent, level, train_encoder=train_encoder, render=render, timer=timer)
-        self.config, self._most_episodes, self._critic = config, most_episodes, critic
+        self.config, self._most_episodes, self.critic = config, most_episodes, critic
         self.optimizer = torch.optim.Adam(self.parameters, lr=config.learning_rate, eps=1e-5)
         self.updates = 0
         self._tasks = agent.vocabulary.encode(agent.stages[level].tasks)
@@ -226,11 +227,11 @@ class PPOLearner(LevelLearner):
 
     def _judge(self, episodes: Sequence[Episode], rng: np.random.Generator) -> Sequence[Judgement | None]:
         """What the critic thinks of the episodes, if there is one; it learns from them afterwards."""
-        if self._critic is None:
+        if self.critic is None:
             return [None] * len(episodes)
         with self.timer("critic"):
-            judged = self._critic.judge(episodes)
-            self._critic.learn(rng)
+            judged = self.critic.judge(episodes)
+            self.critic.learn(rng)
         return judged
 
     def update(self, played: Played, rng: np.random.Generator, left: float = 1.0) -> Terms:
@@ -241,8 +242,8 @@ class PPOLearner(LevelLearner):
         meant = fresh.batch(fresh.spans(hindsight=False))
         with self.timer("forward"):
             output = self._output(features, meant)
-            if isinstance(output, FlatOutput) and self._critic is not None:
-                terms = judged_terms(output, meant.decisions, clip=config.clip, beyond=config.beyond)
+            if isinstance(output, FlatOutput) and self.critic is not None:
+                terms = judged_terms(output, meant.decisions, clip=config.clip, beyond=self.critic.beyond)
             else:
                 terms = ppo_terms(output, meant.decisions, clip=config.clip, gamma=config.gamma, trace=config.trace)
             losses = dict(terms.losses)
@@ -289,14 +290,14 @@ class PPOLearner(LevelLearner):
         return self.policy.unroll(features[torch.from_numpy(batch.rows)], batch.tasks, batch.there)
 
     def state(self) -> dict[str, Any]:
-        critic = {"critic": self._critic.state()} if self._critic is not None else {}
+        critic = {"critic": self.critic.state()} if self.critic is not None else {}
         return {"optimizer": optimizer_state(self.optimizer), "updates": self.updates, **critic}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         load_optimizer_state(self.optimizer, state["optimizer"])
         self.updates = state["updates"]
-        if self._critic is not None:
-            self._critic.load_state(state["critic"])
+        if self.critic is not None:
+            self.critic.load_state(state["critic"])
 
 
 def _columns(episode: Episode, judged: Judgement | None) -> dict[str, Any]:

@@ -34,6 +34,7 @@ class DecisionBatch(NamedTuple):
     mu_actions: Tensor | None = None  # (t, n, actions), of all actions; this and what follows where a critic judges
     ahead: Tensor | None = None  # (t, n, actions), how much better than average each action would have been
     beyond: Tensor | None = None  # (t, n), how much better it went than was thought of the action that was taken
+    worth: Tensor | None = None  # (t, n), what the states turned out to be worth
 
 
 class Terms(NamedTuple):
@@ -213,11 +214,13 @@ def judged_terms(output: FlatOutput, batch: DecisionBatch, *, clip: float, beyon
     """PPO's clipped surrogate of all actions, as a critic judges them, and not only of the one that was taken.
 
     What came of the one that was taken, beyond the critic's judgement of it, counts by the weight `beyond`: a critic
-    that knows the state does not know what the policy remembers, and is wrong about that.
+    that knows the state does not know what the policy remembers, and is wrong about that. The policy's own value learns
+    what the critic thinks, which is less a matter of luck than how a game ended.
     """
     assert batch.mu_actions is not None, "a critic judges all actions"
     assert batch.ahead is not None, "a critic judges all actions"
     assert batch.beyond is not None, "a critic judges all actions"
+    assert batch.worth is not None, "a critic judges all states"
     spread = masked_mean((batch.mu_actions * batch.ahead**2).sum(-1), batch.mask).sqrt() + 1e-3
     log_pi, log_mu = output.action.log_softmax(-1), batch.mu_actions.clamp(min=1e-20).log()
     every, ratio = clipped_gradient(log_pi, log_mu, batch.ahead / spread, clip)  # (t, n, actions)
@@ -225,7 +228,7 @@ def judged_terms(output: FlatOutput, batch: DecisionBatch, *, clip: float, beyon
     taken, _ = clipped_gradient(chosen(log_pi, batch.action), batch.mu_action.log(), surprise, clip)  # (t, n)
     losses = {
         "policy": masked_mean((batch.mu_actions * every).sum(-1) + taken, batch.mask),
-        "value": value_loss(output.value, batch),
+        "value": masked_mean(0.5 * (batch.worth - output.value) ** 2, batch.mask),
     }
     return Terms(losses, lambda: _flat_statistics(output, batch, chosen(ratio, batch.action)))
 

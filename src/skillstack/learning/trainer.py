@@ -16,7 +16,7 @@ from torch import nn
 
 from skillstack.instructions import Instruction, Stage, stages_from_words, stages_to_words
 from skillstack.learning.baseline import flat_agent
-from skillstack.learning.config import TrainConfig
+from skillstack.learning.config import PPOConfig, TrainConfig
 from skillstack.learning.critic import Critic
 from skillstack.learning.curriculum import Curriculum
 from skillstack.learning.learner import A2CLearner, PPOLearner
@@ -92,11 +92,16 @@ class StageTrainer:
                 settings, most = terminal.practice, most - terminal.seeing
             elif self.terminal:
                 settings, most = terminal.ppo, min(most, terminal.seeing)
-            critic = None
-            if self.terminal and settings.critic and isinstance(self._world, OpenWorld):
-                critic = Critic(self._world, settings.gamma, settings.trace, self.config.seed)
+            critic = self._make_critic(settings) if self.practising else None
             return PPOLearner(self.agent, self.level, settings, most_episodes=most, critic=critic, **parts)
         return A2CLearner(self.agent, self.level, self.config.a2c, **parts)
+
+    def _make_critic(self, settings: PPOConfig) -> Critic | None:
+        """The critic that pi_0 practises with, if there is to be one and the world shows it anything."""
+        terminal = self.config.terminal
+        if not terminal.critic or not isinstance(self._world, OpenWorld):
+            return None
+        return Critic(self._world, settings.gamma, settings.trace, terminal.beyond, self.config.seed)
 
     @property
     def most_episodes(self) -> int:
@@ -142,13 +147,14 @@ class StageTrainer:
         return learns_to_see and self.episodes >= settings.seeing
 
     def _begin_practice(self) -> None:
-        """Go on with a learner that leaves the encoder as it is, and perhaps with the policy of the beginning."""
-        if self.config.terminal.anew:
-            beginner = _make_agent(self.config, self.agent.stages)
-            self.agent.levels[self.level].load_state_dict(beginner.levels[self.level].state_dict())
+        """Go on with a learner that leaves the encoder as it is; with a critic, with the policy of the beginning."""
         updates = self.learner.updates
         self.learner = self._make_learner()
         self.learner.updates = updates
+        if self.learner.critic is not None and not self.config.tune:
+            beginner = _make_agent(self.config, self.agent.stages)
+            self.agent.levels[self.level].load_state_dict(beginner.levels[self.level].state_dict())
+            self.curriculum.forget()
 
     @property
     def phase(self) -> str:
@@ -169,12 +175,14 @@ class StageTrainer:
         steps = sum(episode.steps for episode in episodes)
         self.steps += steps
         switched = self._record(tasks, episodes)
-        if self.practising and not practised:
-            self._begin_practice()
-        if switched or self.practising != practised:
+        if switched:
             self.phase_began = self.episodes
         with self.timer("learn"):
             statistics = self.learner.learn(episodes, self.rng, max(self.episodes - count - self.phase_began, 0))
+        windows = self.windows
+        if self.practising and not practised:
+            self._begin_practice()
+            self.phase_began = self.episodes
         seconds = perf_counter() - begin
         self._fresh_steps, self._fresh_seconds = self._fresh_steps + steps, self._fresh_seconds + seconds
         return {
@@ -187,7 +195,7 @@ class StageTrainer:
             "updates": self.learner.updates,
             "reward": float(np.mean([episode.rewards[-1] for episode in episodes])),
             "success": float(np.mean([episode.success for episode in episodes])),
-            "windows": self.windows,
+            "windows": windows,
             "epsilon": epsilon,
             **({"guided": guided} if self._grammar else {}),
             "not executable": _share(episodes, "refusals", "calls"),
