@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,16 @@ import pytest
 from rich.console import Console
 
 from skillstack.cli import main
+from skillstack.errors import SkillstackError
 from skillstack.experiments.catalogue import EXPERIMENTS
 from skillstack.experiments.jobs import FINISHED_FILE, Job
+from skillstack.experiments.records import Records, digest
 from skillstack.experiments.reproduce import RECORDS_FOLDER
 from skillstack.experiments.schedule import run_jobs
+from skillstack.experiments.settings import Settings
 
 VARIANT = "paper-frozen"
+TOY = Settings(seeds=1, scale="toy")
 CURVES = ("figure-get", "figure-stack", "figure-curriculum", "no-penalty")
 SUCCESS = ("table-rooms", "distractors", "no-penalty", "stage-orders", "flat-capacity", "unseen-pairs")
 
@@ -105,7 +110,7 @@ def test_a_job_without_a_record_is_run_on_the_same_terminal_policy(
     record.unlink()
     assert reproduce(tmp_path, "figure-get") == 0
     words = capsys.readouterr().out
-    assert "5 of 6 jobs have a record" in words
+    assert "5 of 6 jobs need not be run again" in words
     assert "pi1-no-grammar-s0 runs" in words
     assert "pi0-s0 runs" not in words
     after = json.loads(record.read_text())
@@ -122,9 +127,65 @@ def test_a_record_made_with_other_settings_is_refused(
     record.write_text(json.dumps(data))
     assert reproduce(tmp_path, "figure-get") == 2
     assert "pi1-full-s0.json was made with other settings" in capsys.readouterr().err.replace("\n", " ")
-    record.write_text("{")
-    assert reproduce(tmp_path, "figure-get") == 2
-    assert "cannot be read" in capsys.readouterr().err.replace("\n", " ")
+    for damaged, sentence in (
+        ("{", "cannot be read"),
+        (json.dumps({**data, "made": {}}), "cannot be understood"),
+        (json.dumps({**data, "turns": None, "format": "other"}), "not a record"),
+        (json.dumps({name: part for name, part in data.items() if name != "turns"}), "not a record"),
+    ):
+        record.write_text(damaged)
+        assert reproduce(tmp_path, "figure-get") == 2
+        assert sentence in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_a_terminal_policy_that_came_with_its_record_can_be_kept_elsewhere(everything: Path, tmp_path: Path) -> None:
+    """From a record into the runs, and from the runs into another record, nothing changes."""
+    for out in (tmp_path / "one", tmp_path / "other"):
+        (out / "results" / RECORDS_FOLDER).mkdir(parents=True)
+    first = everything / "results" / RECORDS_FOLDER
+    shutil.copytree(first / "pi0-s0", tmp_path / "one" / "results" / RECORDS_FOLDER / "pi0-s0")
+    shutil.copy(first / "pi0-s0.json", tmp_path / "one" / "results" / RECORDS_FOLDER)
+    (job,) = [job for job in EXPERIMENTS["figure-get"].parts(TOY, 0).training if job.name == "pi0-s0"]
+    for out in ("one", "other"):
+        records = Records(tmp_path / out / "results" / RECORDS_FOLDER, [job], tmp_path / "runs")
+        records.check()
+        records.restore()
+        records.keep()
+    second = tmp_path / "other" / "results" / RECORDS_FOLDER
+    assert digest(second / "pi0-s0") == digest(first / "pi0-s0")
+    assert json.loads((second / "pi0-s0.json").read_text()) == json.loads((first / "pi0-s0.json").read_text())
+    seed = replace(job, config=replace(job.config, seed=5))
+    with pytest.raises(SkillstackError, match="other settings"):
+        seed.check(tmp_path / "runs")
+
+
+def test_another_terminal_policy_than_that_of_the_records_is_refused(
+    everything: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(everything / "results", tmp_path / "results")
+    assert reproduce(tmp_path, "figure-get") == 0
+    for folder, sentence in (
+        (tmp_path / "runs" / "pi0-s0" / "agent", "has another agent than"),
+        (tmp_path / "results" / RECORDS_FOLDER / "pi0-s0", "is not the agent of"),
+    ):
+        capsys.readouterr()
+        weights = folder / "level_0.safetensors"
+        weights.write_bytes(weights.read_bytes()[:-4] + b"\0\0\0\1")
+        assert reproduce(tmp_path, "figure-get") == 2
+        assert sentence in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_what_was_measured_otherwise_is_measured_again(everything: Path, tmp_path: Path) -> None:
+    shutil.copytree(everything / "results", tmp_path / "results")
+    shutil.copytree(everything / "runs", tmp_path / "runs")
+    name = f"{VARIANT}/measured/no-penalty-pi1-full-s0.json"
+    for folder in (tmp_path / "runs", tmp_path / "results" / RECORDS_FOLDER):
+        data = json.loads((folder / name).read_text())
+        for asked in (data["asked"], data.get("made", {}).get("asked", data["asked"])):
+            asked["tests"][0]["games"] = 1
+        (folder / name).write_text(json.dumps(data))
+    assert reproduce(tmp_path, "no-penalty") == 0
+    assert json.loads((tmp_path / "results" / RECORDS_FOLDER / name).read_text())["asked"]["tests"][0]["games"] == 8
 
 
 def test_what_is_finished_when_it_is_stopped_is_written_and_never_less_than_is_there(

@@ -64,6 +64,28 @@ class Clairvoyant(RoomsWorld):
         return after[:, ::-1], achieved
 
 
+class Restless(RoomsWorld):
+    """Goes there to see what it is like."""
+
+    def ahead(self, snapshots: Any, tasks: Any) -> Any:
+        self.step(np.full(self.num_games, 4))
+        return super().ahead(snapshots, tasks)
+
+
+class Vague(RoomsWorld):
+    """Tells what is so in other numbers."""
+
+    def facts(self, snapshots: Any, tasks: Any) -> Any:
+        return super().facts(snapshots, tasks) * 2
+
+
+class Terse(RoomsWorld):
+    """Leaves a fact out."""
+
+    def facts(self, snapshots: Any, tasks: Any) -> Any:
+        return super().facts(snapshots, tasks)[:, 1:]
+
+
 class Sharing(RoomsWorld):
     """Hands out its own picture."""
 
@@ -83,6 +105,9 @@ class Sharing(RoomsWorld):
         (Lenient, "an action that does not exist"),
         (Solved, "starts with it achieved"),
         (Sharing, "an array of its own"),
+        (Restless, "`ahead` changes the games"),
+        (Vague, "zeros and ones"),
+        (Terse, "of shape (n, num_facts)"),
         (Clairvoyant, 'does not tell what "move forward" leads to'),
     ],
 )
@@ -99,6 +124,12 @@ def test_missing_methods_are_named() -> None:
     problems = check_world(lambda num_games: Half())  # type: ignore[arg-type, return-value]
     assert "The world has no method `achieved`." in problems
     assert any("lacks `restore`, `render`" in problem for problem in problems)
+
+
+def test_a_world_that_shows_half_of_what_a_critic_needs_is_told_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(RoomsWorld, "ahead")
+    (problem,) = check_world(lambda num_games: RoomsWorld(num_games=num_games), games=2, steps=3)
+    assert "lacks `ahead`: give all or none" in problem
 
 
 def test_an_exception_is_reported_and_does_not_end_the_check() -> None:

@@ -27,6 +27,8 @@ from skillstack.worlds.world import Limits
 FINISHED_FILE = "finished.json"
 """In the folder of a run that came to its end: what it took."""
 
+COST = ("episodes", "steps", "seconds")
+
 KEPT_OF_TURNS = ("level", "phase", "episodes", "steps of turn", "reward", "success", "novel phase begins")
 """What a record has of each turn: enough to draw its curve."""
 
@@ -55,6 +57,11 @@ class Job(Protocol):
 
     def is_asked(self, asked: dict[str, Any]) -> bool:
         """Whether that is what is to be done."""
+        ...
+
+    @property
+    def recorded(self) -> tuple[str, ...]:
+        """What every record of it has."""
         ...
 
     def record(self, runs: Path) -> dict[str, Any]:
@@ -127,8 +134,15 @@ class Training:
         same_start = asked.get("start") == self.asked["start"]
         return same_start and TrainConfig.from_json(asked["settings"]) == self.config
 
+    @property
+    def recorded(self) -> tuple[str, ...]:
+        return (*COST, "agent", "turns")
+
     def record(self, runs: Path) -> dict[str, Any]:
         """What it took, and how it learned, turn by turn."""
+        took = self._took(runs)
+        if "turns" in took:  # it was made elsewhere
+            return {name: took[name] for name in (*COST, "skillstack", "turns")}
         metrics = read_metrics(runs / self.name)
         turns = [line for line in metrics if line["event"] == "turn"]
         return {
@@ -143,27 +157,36 @@ class Training:
     def share_done(self, runs: Path) -> float:
         if self.finished(runs):
             return 1.0
-        if not self.begun(runs):
+        if not self._begun(runs):
             return 0.0
         turns = [line for line in read_metrics(runs / self.name) if line["event"] == "turn"]
         return min(len(turns) * self.config.games / self.most_episodes, 1.0)
 
+    def _took(self, runs: Path) -> dict[str, Any]:
+        """What was noted when it was finished; where only its agent was kept, its record."""
+        data: dict[str, Any] = json.loads((runs / self.name / FINISHED_FILE).read_bytes())
+        return data
+
     def check(self, runs: Path) -> None:
         folder = runs / self.name
-        if (folder / CONFIG_FILE).exists() and TrainConfig.from_json(read_config(folder)) != self.config:
+        if (folder / CONFIG_FILE).exists():
+            same = TrainConfig.from_json(read_config(folder)) == self.config
+        else:
+            same = not self.finished(runs) or self.is_asked(self._took(runs)["made"]["asked"])
+        if not same:
             raise SkillstackError(
                 f"{folder} was begun with other settings; move it away, or choose another folder with --runs."
             )
 
-    def begun(self, runs: Path) -> bool:
-        """Whether there is something to go on from, or all of it."""
-        return self.finished(runs) or bool(Checkpoints(runs / self.name / CHECKPOINTS_FOLDER).numbers())
+    def _begun(self, runs: Path) -> bool:
+        """Whether there is something to go on from."""
+        return bool(Checkpoints(runs / self.name / CHECKPOINTS_FOLDER).numbers())
 
     def run(self, runs: Path, console: Console) -> bool:
         from skillstack.learning import run
 
         folder = runs / self.name
-        ended = run.resume(folder, console) if self.begun(runs) else self._begin(runs, folder, console)
+        ended = run.resume(folder, console) if self._begun(runs) else self._begin(runs, folder, console)
         if ended:
             self._finish(runs)
         return ended
@@ -201,11 +224,9 @@ def cost_of(metrics: Sequence[dict[str, Any]], games: int) -> dict[str, float]:
     Where a run did not note these yet it is by the clock, and a pause counts.
     """
     turns = [line for line in metrics if line["event"] == "turn"]
-    return {
-        "episodes": len(turns) * games,
-        "steps": sum(line["steps of turn"] for line in turns),
-        "seconds": sum(line.get("core seconds", line["seconds"]) for line in turns),
-    }
+    episodes, steps = len(turns) * games, sum(line["steps of turn"] for line in turns)
+    seconds = sum(line.get("core seconds", line["seconds"]) for line in turns)
+    return dict(zip(COST, (episodes, steps, seconds), strict=True))
 
 
 @dataclass(frozen=True)
@@ -256,6 +277,10 @@ class Looking(ABC):
         """What was asked otherwise is looked at again: that takes minutes."""
 
     @property
+    @abstractmethod
+    def recorded(self) -> tuple[str, ...]: ...
+
+    @property
     def asked(self) -> dict[str, Any]:
         return _as_json(asdict(self))
 
@@ -280,6 +305,10 @@ class Measuring(Looking):
     """Some tests of one agent."""
 
     tests: tuple[Test, ...] = field(default=())
+
+    @property
+    def recorded(self) -> tuple[str, ...]:
+        return ("asked", "evaluations")
 
     @property
     def expected_seconds(self) -> float:

@@ -30,7 +30,7 @@ def ablations(settings: Settings) -> dict[str, dict[str, Any]]:
 
 
 def terminal(settings: Settings, seed: int) -> Training:
-    """pi_0 of a seed: the same for all presets, which learn it alike, and for all encoders, as it has only one."""
+    """pi_0 of a seed: the same for all presets and for all encoders, as it has only one."""
     config = replace(settings, preset="paper", encoder="frozen").config(seed, stages=SKILLS[0])
     return Training(f"pi0-s{seed}", config)
 

@@ -27,6 +27,10 @@ class Planning(Looking):
     games: int
 
     @property
+    def recorded(self) -> tuple[str, ...]:
+        return ("plans", "notes")
+
+    @property
     def expected_seconds(self) -> float:
         return 2 * self.games * SECONDS_PER_GAME
 

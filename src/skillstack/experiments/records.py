@@ -2,20 +2,21 @@
 
 Runs are large and stay where they were made. A record has what figures and tables are made of, so that a job is run
 once, on whatever machine, and results grow from session to session. The agents that all other runs of a seed start
-from, pi_0, are kept whole: then runs made on different machines still stand on the same one.
+from, pi_0, are kept whole: then runs made on different machines still stand on the same one, to the bit.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-import shutil
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from skillstack.disk import make_folder, write_file
+from skillstack.disk import make_folder, write_file, write_folder
 from skillstack.errors import SkillstackError
-from skillstack.experiments.jobs import FINISHED_FILE, Job, Training
+from skillstack.experiments.jobs import FINISHED_FILE, Job, Looking, Training
 from skillstack.learning.run_folder import AGENT_FOLDER
 
 FORMAT = "skillstack-record"
@@ -27,65 +28,96 @@ Record = dict[str, Any]
 class Records:
     """The records of some jobs: NAME.json for each that is finished, and a folder NAME with its agent if it is kept."""
 
-    def __init__(self, folder: Path, jobs: Sequence[Job]) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, jobs: Sequence[Job], runs: Path) -> None:
+        self._folder, self._runs = folder, runs
         self._jobs = {job.name: job for job in jobs}
 
     def __contains__(self, job: Job) -> bool:
-        return self._file(job).exists()
+        """Whether there is a record of the job; one of an agent that was looked at otherwise does not count."""
+        return self._file(job).exists() and not (isinstance(job, Looking) and not self._is_same(job))
 
     def read(self, job: Job) -> Record:
         path = self._file(job)
         try:
             record: Record = json.loads(path.read_bytes())
             known = record["format"] == FORMAT and record["format_version"] == FORMAT_VERSION
+            parts = {"made", *job.recorded} <= set(record)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise SkillstackError(f"{path} cannot be read ({error}); restore it, or remove it.") from error
-        if not known:
+        if not known or not parts:
             raise SkillstackError(f"{path} is not a record of this version of Skillstack; move it away.")
         return record
 
     def check(self) -> None:
-        """Refuse records of jobs that were other ones, or that stood on other ones."""
+        """Refuse records that were made otherwise, and agents that are not those of the records."""
         for job in self._jobs.values():
-            if job in self and not self._same(job, self.read(job)["made"]):
+            if not isinstance(job, Training) or job not in self:
+                continue
+            path = self._file(job)
+            if not self._is_same(job):
                 raise SkillstackError(
-                    f"{self._file(job)} was made with other settings; move it away, or choose another place with --out."
+                    f"{path} was made with other settings; move it away, or choose another place with --out."
+                )
+            if not job.carries_others:
+                continue
+            expected = self.read(job)["agent"]
+            if digest(self._agent(job)) != expected:
+                raise SkillstackError(f"{self._agent(job)} is not the agent of {path}; restore it, or remove both.")
+            if job.finished(self._runs) and digest(self._runs / job.name / AGENT_FOLDER) != expected:
+                raise SkillstackError(
+                    f"{self._runs / job.name} has another agent than {path}; move it away, or choose another folder "
+                    "with --runs."
                 )
 
-    def left(self, runs: Path) -> list[Job]:
-        """The jobs to run: those without a record, and what they start from where that is not at hand."""
+    def left(self) -> list[Job]:
+        """The jobs without a record, and what they start from, which is run if it is not at hand."""
         needed: set[str] = set()
         for job in reversed(self._jobs.values()):  # a job comes after those that it needs
-            if not job.finished(runs) and (job not in self or job.name in needed):
+            if not job.finished(self._runs) and (job not in self or job.name in needed):
                 needed |= {job.name, *job.needs}
         return [job for job in self._jobs.values() if job.name in needed]
 
-    def restore(self, runs: Path) -> None:
+    def restore(self) -> None:
         """Put the agents that are kept where runs look for them, unless they are there."""
         for job in self._jobs.values():
-            if isinstance(job, Training) and job in self and not job.begun(runs) and self._agent(job).is_dir():
-                make_folder(runs / job.name)
-                shutil.copytree(self._agent(job), runs / job.name / AGENT_FOLDER, dirs_exist_ok=True)
-                write_file(runs / job.name / FINISHED_FILE, _text(self.read(job)))
+            if isinstance(job, Training) and job.carries_others and job in self and not job.finished(self._runs):
+                _copy(self._agent(job), self._runs / job.name / AGENT_FOLDER)
+                write_file(self._runs / job.name / FINISHED_FILE, _text(self.read(job)))
 
-    def keep(self, runs: Path) -> None:
-        """Make a record of each job that is finished and has none."""
+    def keep(self) -> None:
+        """Make a record of each job that is finished and has none.
+
+        A job that was run once more, as others start from it, gets a new one: they then belong together.
+        """
         for job in self._jobs.values():
-            if job in self or not job.finished(runs):
+            if not job.finished(self._runs):
+                continue
+            record = {"format": FORMAT, "format_version": FORMAT_VERSION, "made": self._made(job)}
+            if isinstance(job, Training):
+                agent = self._runs / job.name / AGENT_FOLDER
+                record["agent"] = digest(agent)
+                if job in self and self.read(job)["agent"] == record["agent"]:
+                    continue
+                if job.carries_others:
+                    _copy(agent, self._agent(job))
+            elif job in self:
                 continue
             make_folder(self._file(job).parent)
-            if isinstance(job, Training) and job.carries_others:
-                shutil.copytree(runs / job.name / AGENT_FOLDER, self._agent(job), dirs_exist_ok=True)
-            head = {"format": FORMAT, "format_version": FORMAT_VERSION, "made": self._made(job)}
-            write_file(self._file(job), _text({**head, **job.record(runs)}))
+            write_file(self._file(job), _text({**record, **job.record(self._runs)}))
 
     def _made(self, job: Job) -> Record:
         """What was asked of a job, and of those that it stands on."""
         return {"asked": job.asked, "on": {need: self._made(self._jobs[need]) for need in job.needs}}
 
+    def _is_same(self, job: Job) -> bool:
+        """Whether the record is of what would be done now."""
+        made = self.read(job)["made"]
+        try:
+            return self._same(job, made)
+        except (KeyError, TypeError, AttributeError, SkillstackError) as error:
+            raise SkillstackError(f"{self._file(job)} cannot be understood ({error}); restore or remove it.") from error
+
     def _same(self, job: Job, made: Record) -> bool:
-        """Whether that is what would be asked now."""
         return job.is_asked(made["asked"]) and all(
             need in made["on"] and self._same(self._jobs[need], made["on"][need]) for need in job.needs
         )
@@ -95,6 +127,18 @@ class Records:
 
     def _agent(self, job: Job) -> Path:
         return self._folder / job.name
+
+
+def digest(folder: Path) -> str:
+    """What the files of a folder are, by name and content; the same for any folder that is not there."""
+    found = hashlib.sha256()
+    for path in sorted(folder.glob("*")):
+        found.update(path.name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+    return found.hexdigest()
+
+
+def _copy(source: Path, target: Path) -> None:
+    write_folder(target, {path.name: path.read_bytes() for path in sorted(source.glob("*"))}, re.compile(".*"))
 
 
 def _text(data: Record) -> bytes:

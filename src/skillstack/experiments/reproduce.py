@@ -61,11 +61,12 @@ def reproduce(names: Sequence[str], settings: Settings, places: Places, workers:
         check_replaceable(path, settings.scale, settings.seeds)
     parts = [(experiment, _parts(experiment, settings)) for experiment in experiments]
     jobs = in_order([job for _, seeds in parts for part in seeds for job in part.jobs])
-    records = Records(places.results / RECORDS_FOLDER, jobs)
+    records = Records(places.results / RECORDS_FOLDER, jobs, places.runs)
     records.check()
     for job in jobs:
         job.check(places.runs)
-    records.restore(places.runs)
+    records.restore()
+    records.keep()  # what was finished by a command that was killed
     failed: dict[str, str] = {}
     try:
         failed = _run(jobs, records, places.runs, workers or os.cpu_count() or 1, console)
@@ -78,13 +79,13 @@ def reproduce(names: Sequence[str], settings: Settings, places: Places, workers:
 
 def _run(jobs: Sequence[Job], records: Records, runs: Path, workers: int, console: Console) -> dict[str, str]:
     """Run what is not finished; returns what failed, each with a sentence that says why."""
-    left = records.left(runs)
-    recorded = sum(job in records for job in jobs)
+    left = records.left()
     if not left:
         console.print(f"All {len(jobs)} jobs are finished, nothing left to do.", highlight=False)
         return {}
-    if recorded:
-        console.print(f"{recorded} of {len(jobs)} jobs have a record and need not be run.", highlight=False)
+    to_run = sum(not job.finished(runs) for job in left)
+    if to_run < len(jobs):
+        console.print(f"{len(jobs) - to_run} of {len(jobs)} jobs need not be run again.", highlight=False)
     return run_jobs(left, runs, workers, console)
 
 
@@ -101,7 +102,7 @@ def _write(
     console: Console,
 ) -> None:
     """What is finished of each experiment, unless there is nothing yet, or more is there already; and the page."""
-    records.keep(places.runs)
+    records.keep()
     for experiment, seeds in parts:
         data = collect(experiment, seeds, settings, records, failed)
         path = places.results / f"{data.name}.json"

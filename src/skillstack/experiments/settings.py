@@ -58,7 +58,7 @@ class Settings:
     def config(self, seed: int, **changes: Any) -> TrainConfig:
         """The preset's settings, with two phases, the grammar in every game, one thread, and the changes.
 
-        All methods stand on the same pi_0.
+        All methods stand on the same pi_0, or learn it alike, from what is seen alone.
         """
         config = changed(
             PRESETS[self.preset],
@@ -67,6 +67,7 @@ class Settings:
             seed=seed,
             threads=1,
             tensorboard=False,
+            terminal=PRESETS["paper"].terminal,
             level={"curriculum": True, "unguided": 0.0},
         )
         return changed(changed(config, **TOY) if self.scale == "toy" else config, **changes)

@@ -56,10 +56,11 @@ def _missing_parts(world: Any) -> list[str]:
     methods = ("reset", "step", "observe", "achieved", "executable")
     found = [f"The world has no attribute `{name}`." for name in attributes if not hasattr(world, name)]
     found += [f"The world has no method `{name}`." for name in methods if not callable(getattr(world, name, None))]
-    some = {name: callable(getattr(world, name, None)) for name in ("snapshot", "restore", "render")}
-    if any(some.values()) and not all(some.values()):
-        names = ", ".join(f"`{name}`" for name, there in some.items() if not there)
-        found.append(f"The world has some of `snapshot`, `restore` and `render`, but lacks {names}: give all or none.")
+    for together in (("snapshot", "restore", "render"), ("num_facts", "facts", "ahead")):
+        missing = [f"`{name}`" for name in together if not hasattr(world, name)]
+        if 0 < len(missing) < len(together):
+            names = "`{}`, `{}` and `{}`".format(*together)
+            found.append(f"The world has some of {names}, but lacks {', '.join(missing)}: give all or none.")
     return found
 
 
@@ -208,6 +209,8 @@ def _check_openness(make: MakeWorld, games: int, steps: int) -> Iterator[str]:
     facts = world.facts(kept, tasks)
     if facts.shape != (games, world.num_facts) or facts.dtype != np.uint8:
         yield f"`facts` must be uint8 of shape (n, num_facts), not {facts.dtype} of shape {facts.shape}."
+    elif (facts > 1).any():
+        yield "`facts` must be zeros and ones."
     elif not np.array_equal(world.facts(kept[::-1].copy(), tasks[::-1].copy()), facts[::-1]):
         yield "`facts` depends on the order of the snapshots."
     after, achieved = world.ahead(kept, tasks)
