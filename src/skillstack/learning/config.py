@@ -149,9 +149,19 @@ class TerminalConfig:
     (but with --tune, where it goes on)."""
     beyond: float = 0.5
     """How much counts what came of an action beyond what such a critic thought of it."""
+    again: float = 0.0
+    """The share of its games in practice that it lost before and plays once more, from the start."""
 
     def __post_init__(self) -> None:
-        _check(self, episodes=AT_LEAST_ONE, epsilon=SHARE, target=POSITIVE, seeing=AT_LEAST_ONE, beyond=POSITIVE)
+        _check(
+            self,
+            episodes=AT_LEAST_ONE,
+            epsilon=SHARE,
+            target=POSITIVE,
+            seeing=AT_LEAST_ONE,
+            beyond=POSITIVE,
+            again=SHARE,
+        )
 
 
 @dataclass(frozen=True)
@@ -177,6 +187,8 @@ class LevelConfig:
     """How often the top level's choices are made at random at the start of each phase."""
     epsilon_episodes: int = 10_000
     """Episodes until epsilon has come down to 0."""
+    again: float = 0.0
+    """The share of games that were lost before and are played once more, from the start."""
     grammar: bool = True
     """Learn the stochastic temporal grammar, and let it guide the choices."""
     unguided: float = 0.0
@@ -188,7 +200,7 @@ class LevelConfig:
     def __post_init__(self) -> None:
         _check(
             self, episodes=AT_LEAST_ONE, target=POSITIVE, threshold=(-1.0, inf), window=AT_LEAST_ONE, epsilon=SHARE,
-            epsilon_episodes=POSITIVE, unguided=SHARE, smoothing=POSITIVE,
+            epsilon_episodes=POSITIVE, again=SHARE, unguided=SHARE, smoothing=POSITIVE,
         )  # fmt: skip
 
 
@@ -352,6 +364,7 @@ PRESETS = {
             target=0.995,
             practice=PPOConfig(learning_rate=1e-3, epochs=4, batch=32, value=2.0, hindsight=0.0),
             critic=True,
+            again=0.25,
         ),
         level=LevelConfig(
             method="ppo",

@@ -20,6 +20,7 @@ from skillstack.learning.config import PPOConfig, TrainConfig
 from skillstack.learning.critic import Critic
 from skillstack.learning.curriculum import Curriculum
 from skillstack.learning.learner import A2CLearner, PPOLearner
+from skillstack.learning.lost import LostGames
 from skillstack.policies.agent import Agent
 from skillstack.policies.grammar import Grammar
 from skillstack.randomness import mix
@@ -69,6 +70,7 @@ class StageTrainer:
             enabled=settings.curriculum,
             left_out=config.left_out(),
         )
+        self.lost = LostGames()
         self.rng = np.random.default_rng((config.seed, stage.level))
         self.episodes = self.steps = self.phase_began = 0
         self._fresh_steps, self._fresh_seconds = 0, 0.0  # since this object was made
@@ -155,6 +157,7 @@ class StageTrainer:
             beginner = _make_agent(self.config, self.agent.stages)
             self.agent.levels[self.level].load_state_dict(beginner.levels[self.level].state_dict())
             self.curriculum.forget()
+            self.lost = LostGames()
 
     @property
     def phase(self) -> str:
@@ -166,15 +169,16 @@ class StageTrainer:
         if self.episodes == 0 and self.level > 0 and self.config.level.inherit:
             self.agent.inherit(self.level)
         count = self.config.games
-        tasks = [self.curriculum.draw(self.rng) for _ in range(count)]
-        seeds = mix(mix(self.config.seed, self.stage.level), np.arange(self.episodes, self.episodes + count))
+        tasks, seeds, again = self._choose_games()
         epsilon, phase, practised, guided = self.epsilon, self.phase, self.practising, self.guided
         with self.timer("play"):
-            episodes = self._runner.play(tasks, seeds.tolist(), self.level, epsilon, top_grammar=guided)
+            episodes = self._runner.play(tasks, seeds, self.level, epsilon, top_grammar=guided)
         self.episodes += count
+        fresh = episodes[again:]
+        self.lost.note(tasks, seeds, episodes, again)
         steps = sum(episode.steps for episode in episodes)
         self.steps += steps
-        switched = self._record(tasks, episodes)
+        switched = self._record(tasks, episodes, again)
         if switched:
             self.phase_began = self.episodes
         with self.timer("learn"):
@@ -193,24 +197,40 @@ class StageTrainer:
             "steps": self.steps,
             "steps of turn": steps,
             "updates": self.learner.updates,
-            "reward": float(np.mean([episode.rewards[-1] for episode in episodes])),
-            "success": float(np.mean([episode.success for episode in episodes])),
+            "reward": float(np.mean([episode.rewards[-1] for episode in fresh])),
+            "success": float(np.mean([episode.success for episode in fresh])),
+            **({"success of lost games": np.mean([episode.success for episode in episodes[:again]])} if again else {}),
             "windows": windows,
             "epsilon": epsilon,
             **({"guided": guided} if self._grammar else {}),
             "not executable": _share(episodes, "refusals", "calls"),
-            "length": float(np.mean([len(episode) for episode in episodes])),
+            "length": float(np.mean([len(episode) for episode in fresh])),
             "novel phase begins": switched,
             **statistics,
             "seconds": seconds,
             "core seconds": process_time() - busy,
         }
 
-    def _record(self, tasks: list[Instruction], episodes: list[Episode]) -> bool:
-        """Count into the curriculum's windows and, the positive ones, into the grammar."""
+    def _choose_games(self) -> tuple[list[Instruction], list[int], int]:
+        """Tasks and seeds of a turn's games; the first of them, so many, were lost before."""
+        count = self.config.games
+        tasks = [self.curriculum.draw(self.rng) for _ in range(count)]
+        numbers = np.arange(self.episodes, self.episodes + count)
+        seeds = mix(mix(self.config.seed, self.stage.level), numbers).tolist()
+        share = self.config.level.again
+        if self.terminal:
+            share = self.config.terminal.again if self.practising else 0.0
+        once_more = self.lost.draw(int(share * count), self.rng)
+        for place, (task, seed) in enumerate(once_more):
+            tasks[place], seeds[place] = task, seed
+        return tasks, seeds, len(once_more)
+
+    def _record(self, tasks: list[Instruction], episodes: list[Episode], again: int) -> bool:
+        """Count into the curriculum's windows and, the positive ones, into the grammar; so many were lost before."""
         grammar, switched = self._grammar, False
-        for task, episode in zip(tasks, episodes, strict=True):
-            switched |= self.curriculum.record(task, float(episode.rewards[-1]))
+        for number, (task, episode) in enumerate(zip(tasks, episodes, strict=True)):
+            if number >= again:
+                switched |= self.curriculum.record(task, float(episode.rewards[-1]))
             decisions = episode.decisions
             if episode.success and grammar and decisions.switch is not None and decisions.instruction is not None:
                 grammar.update(episode.task, grammar.states(decisions.switch, decisions.instruction))
@@ -234,6 +254,7 @@ class StageTrainer:
             "phase_began": self.phase_began,
             "rng": self.rng.bit_generator.state,
             "curriculum": self.curriculum.state(),
+            "lost": self.lost.state(),
             "learner": self.learner.state(),
         }
 
@@ -241,6 +262,7 @@ class StageTrainer:
         self.episodes, self.steps, self.phase_began = state["episodes"], state["steps"], state["phase_began"]
         self.rng.bit_generator.state = state["rng"]
         self.curriculum.load_state(state["curriculum"])
+        self.lost.load_state(state.get("lost", []))
         if self.practising:
             self.learner = self._make_learner()
         self.learner.load_state(state["learner"])
