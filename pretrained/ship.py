@@ -102,15 +102,17 @@ def _page(runs: list[Path], curve: list[dict[str, Any]], evaluations: list[Evalu
         f"{GAMES:,} games of each skill, seed 1, that it was not trained on (`evaluation.json`); it has never seen the",
         "big room before:",
         "",
-        "| room | skill | success | 95 % interval | the paper | steps over the shortest way |",
-        "|---|---|---|---|---|---|",
+        "| room | skill | success | 95 % interval | the paper | mean steps; the shortest | their ratio | mean ratio |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for result in evaluations:
         for figures in result.skills:
             paper = PAPER[result.room or "small"][figures.skill]
+            steps, shortest = figures.steps_of_successes, figures.shortest  # of the games that it achieved
             lines.append(
                 f"| {result.room} | {figures.skill} | {figures.success:.3f} | {figures.success_low:.3f} to "
-                f"{figures.success_high:.3f} | {paper:.3f} | {figures.ratio:.2f} |"
+                f"{figures.success_high:.3f} | {paper:.3f} | {steps:.1f}; {shortest:.1f} | {steps / shortest:.2f} | "
+                f"{figures.ratio:.2f} |"
             )
     return "\n".join(lines) + "\n"
 

@@ -322,6 +322,8 @@ def _start(args: Train) -> tuple[TrainConfig, Agent | None]:
     from skillstack.shipped import shipped_agent
 
     config, added = args.settings(), bool(args.add or args.add_items)
+    if args.from_level is not None and (args.from_agent is None or args.flat):
+        raise SkillstackError("--from-level is for a hierarchy that is named with --from.")
     if args.from_agent is None:
         if added or args.tune:
             flag = "--tune learns on with" if args.tune else "--add and --add-items put a stage on top of"
@@ -336,7 +338,9 @@ def _start(args: Train) -> tuple[TrainConfig, Agent | None]:
     path = shipped_agent() if args.from_agent == Path(SHIPPED) else args.from_agent
     if args.flat:
         return config, run.flat_from(path, config)
-    return run.tune(path, config) if args.tune else run.add_stage(path, args.add, args.add_items, config)
+    if args.tune:
+        return run.tune(path, config, args.from_level)
+    return run.add_stage(path, args.add, args.add_items, config, args.from_level)
 
 
 def reproduce(args: Reproduce, console: Console) -> None:

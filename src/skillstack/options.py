@@ -183,6 +183,8 @@ class Train(TrainConfig):
     """A finished agent, or "shipped": to put one more stage on top of (say with --add what it brings), to learn on with
     its top level (--tune), or, with --flat, to take the terminal policy from. It keeps its words, sizes and encoder,
     whatever other flags say."""
+    from_level: int | None = None
+    """Take of that agent only the levels up to this one, so that those above can be learned anew."""
     add: tuple[str, ...] = ()
     """Skills that the new stage brings."""
     add_items: tuple[str, ...] = ()

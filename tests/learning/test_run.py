@@ -165,6 +165,14 @@ def test_a_stage_can_be_added_later_and_what_lies_below_keeps_its_bytes(finished
         assert (run / "agent" / name).read_bytes() == (agent / name).read_bytes()
 
 
+def test_upper_levels_can_be_learned_anew_on_those_below(finished: Path, tmp_path: Path) -> None:
+    run, agent = tmp_path / "anew", finished / "agent"
+    assert train("--from", str(agent), "--from-level", "0", "--add", "put", "--run", str(run), *SMALL) == 0
+    grown = Agent.load(run / "agent")
+    assert [str(stage) for stage in grown.stages][-1] == "stage 1: learn put on top of find"
+    assert (run / "agent" / "level_0.safetensors").read_bytes() == (agent / "level_0.safetensors").read_bytes()
+
+
 def test_a_new_stage_may_bring_new_items(finished: Path, tmp_path: Path) -> None:
     run = tmp_path / "white"
     assert train("--from", str(finished / "agent"), "--add-items", "white", "--run", str(run), *SMALL) == 0
@@ -236,6 +244,8 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(
         (["--tune"], "--from"),
         (["--tune", "--from", "shipped", "--add", "stack"], "either"),
         (["--from", "shipped"], "--tune"),
+        (["--from", "shipped", "--from-level", "4", "--add", "stack"], "no level 4"),
+        (["--from-level", "1"], "named with --from"),
         (["--tune", "--flat", "--from", "shipped"], "hierarchy"),
         (["--from", "shipped", "--tune", "--fork", "nowhere"], "one place"),
         (["--resume", "nowhere", "--fork", "nowhere"], "one place"),

@@ -103,10 +103,10 @@ def fork(source: Path, config: TrainConfig, path: Path, console: Console, comman
 
 
 def add_stage(
-    path: Path, skills: Sequence[str], items: Sequence[str], config: TrainConfig
+    path: Path, skills: Sequence[str], items: Sequence[str], config: TrainConfig, level: int | None = None
 ) -> tuple[TrainConfig, Agent]:
-    """A finished agent with one more level on top, ready to learn, and the settings that fit it."""
-    agent = Agent.load(path)
+    """A finished agent, or its levels up to one, with one more on top, ready to learn, and the settings that fit it."""
+    agent = _load(path, level)
     if config.encoder == "shared" and agent.num_levels == 1:
         raise SkillstackError(
             "A shared encoder that goes on learning would change what the agent knows already: say --encoder own or "
@@ -119,11 +119,16 @@ def add_stage(
     return config, extended
 
 
-def tune(path: Path, config: TrainConfig) -> tuple[TrainConfig, Agent]:
-    """A finished agent whose top level goes on learning, with all its tasks at once, and the settings that fit it."""
-    agent = Agent.load(path)
+def tune(path: Path, config: TrainConfig, level: int | None = None) -> tuple[TrainConfig, Agent]:
+    """A finished agent whose top level, or this one, goes on learning, with all its tasks at once, and the settings."""
+    agent = _load(path, level)
     config, agent = _fit(config, agent, agent.vocabulary)
     return replace(config, tune=True, level=replace(config.level, inherit=False, curriculum=False)), agent
+
+
+def _load(path: Path, level: int | None) -> Agent:
+    agent = Agent.load(path)
+    return agent if level is None else agent.truncated(level)
 
 
 def _fit(config: TrainConfig, agent: Agent, vocabulary: Vocabulary) -> tuple[TrainConfig, Agent]:
