@@ -207,6 +207,10 @@ class Train(TrainConfig):
                 raise SkillstackError(
                     f"{names}: these are for levels that learn by {method}; say --method {method}, too."
                 )
+        if self.terminal.beyond != PRESETS[self.preset].terminal.beyond and not self.terminal.critic:
+            raise SkillstackError(
+                '"beyond" is for a terminal policy that practises with a critic: say --terminal.critic, too.'
+            )
         return TrainConfig(**{field.name: getattr(self, field.name) for field in fields(TrainConfig)})
 
 

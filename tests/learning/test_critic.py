@@ -43,21 +43,21 @@ def test_returns_stop_at_the_end_of_an_episode_whether_it_was_won_or_broken_off(
 
 def test_all_actions_are_judged_beside_what_the_policy_does_on_average(world: RoomsWorld) -> None:
     episodes = play(world)
-    judged = Critic(world, GAMMA, TRACE, 0.5, seed=0).judge(episodes)
-    for episode, (ahead, beyond, worth) in zip(episodes, judged, strict=True):
+    judged = Critic(world, GAMMA, TRACE, seed=0).judge(episodes)
+    for episode, (advantages, surprise, worth) in zip(episodes, judged, strict=True):
         decisions = episode.decisions
-        assert ahead.shape == decisions.mu_action.shape
-        np.testing.assert_allclose((decisions.mu_action * ahead).sum(axis=1), 0.0, atol=1e-6)
+        assert advantages.shape == decisions.mu_action.shape
+        np.testing.assert_allclose((decisions.mu_action * advantages).sum(axis=1), 0.0, atol=1e-6)
         if episode.success:
             # What achieves the task at once is worth 1, and nothing that came after could surprise.
-            assert ahead[-1, decisions.action[-1]] == ahead[-1].max()
-            assert beyond[-1] == 0.0
+            assert advantages[-1, decisions.action[-1]] == advantages[-1].max()
+            assert surprise[-1] == 0.0
             assert worth[-1] > worth[:-1].max(initial=0.0)
 
 
 def test_it_learns_which_states_are_close_to_the_goal(world: RoomsWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "UPDATES", 200)
-    critic, rng = Critic(world, 0.9, 1.0, 0.5, seed=0), np.random.default_rng(0)
+    critic, rng = Critic(world, 0.9, 1.0, seed=0), np.random.default_rng(0)
     for turn in range(4):
         critic.judge(play(world, turn))
         critic.learn(rng)
@@ -70,7 +70,7 @@ def test_it_learns_which_states_are_close_to_the_goal(world: RoomsWorld, monkeyp
 
 
 def test_it_goes_on_from_its_state_bit_for_bit(world: RoomsWorld) -> None:
-    first, second = (Critic(world, GAMMA, TRACE, 0.5, seed=seed) for seed in (0, 1))
+    first, second = (Critic(world, GAMMA, TRACE, seed=seed) for seed in (0, 1))
     first.judge(play(world))
     first.learn(np.random.default_rng(0))
     second.load_state(first.state())

@@ -256,8 +256,8 @@ def judged_decisions() -> tuple[FlatOutput, DecisionBatch]:
     output, batch = flat_decisions()
     return output, batch._replace(
         mu_actions=torch.tensor([[[0.25, 0.75]], [[0.5, 0.5]]]),
-        ahead=torch.tensor([[[0.3, -0.1]], [[0.2, -0.2]]]),
-        beyond=torch.tensor([[0.1], [-0.3]]),
+        advantages=torch.tensor([[[0.3, -0.1]], [[0.2, -0.2]]]),
+        surprise=torch.tensor([[0.1], [-0.3]]),
         worth=torch.tensor([[0.3], [1.0]]),
     )
 
@@ -277,7 +277,7 @@ def test_judged_actions_all_count_by_how_likely_they_were_and_the_one_taken_by_w
 
 def test_one_episodes_luck_is_bounded() -> None:
     output, batch = judged_decisions()
-    lucky = batch._replace(beyond=torch.tensor([[1e6], [0.0]]))
+    lucky = batch._replace(surprise=torch.tensor([[1e6], [0.0]]))
     plain = judged_terms(output, batch, clip=0.2, beyond=0.0).losses["policy"].item()
     assert judged_terms(output, lucky, clip=0.2, beyond=1.0).losses["policy"].item() == pytest.approx(
         plain - 5 * 1.2 / 2, rel=1e-4

@@ -268,6 +268,7 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(
         (["--preset", "paper", "--gamma", "2"], '"gamma"'),
         (["--preset", "paper", "--rotation", "0"], '"rotation"'),
         (["--preset", "paper", "--ppo.gamma", "0.8"], '"gamma": these are for levels that learn by ppo'),
+        (["--terminal.no-critic", "--terminal.beyond", "1"], "--terminal.critic"),
         (["--no-alternation"], '"alternation": these are for levels that learn by a2c'),
         (["--seed", str(2**70)], '"seed"'),
     ],
@@ -341,6 +342,8 @@ def test_a_fork_needs_a_kept_state_and_the_same_networks(
     assert '"encoder"' in capsys.readouterr().err
     assert train("--run", str(run), "--fork", str(finished), *SMALL, "--method", "a2c", "--true-weights") == 2
     assert "weighted in another way" in capsys.readouterr().err
+    assert train("--run", str(run), "--fork", str(finished), *SMALL, "--method", "a2c") == 2
+    assert "learns by ppo" in capsys.readouterr().err
     assert not run.exists()
 
 

@@ -308,7 +308,7 @@ class Measuring(Looking):
 
     @property
     def recorded(self) -> tuple[str, ...]:
-        return ("asked", "evaluations")
+        return ("asked", "of", "evaluations")
 
     @property
     def expected_seconds(self) -> float:

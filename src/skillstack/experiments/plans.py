@@ -28,7 +28,7 @@ class Planning(Looking):
 
     @property
     def recorded(self) -> tuple[str, ...]:
-        return ("plans", "notes")
+        return ("of", "plans", "notes")
 
     @property
     def expected_seconds(self) -> float:

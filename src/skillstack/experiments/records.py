@@ -33,8 +33,15 @@ class Records:
         self._jobs = {job.name: job for job in jobs}
 
     def __contains__(self, job: Job) -> bool:
-        """Whether there is a record of the job; one of an agent that was looked at otherwise does not count."""
-        return self._file(job).exists() and not (isinstance(job, Looking) and not self._is_same(job))
+        """Whether there is a record of the job; a measurement's counts if the same was asked, of the same agent."""
+        if not self._file(job).exists():
+            return False
+        return not isinstance(job, Looking) or (self._is_same(job) and self._of(job) == self.read(job)["of"])
+
+    def _of(self, job: Looking) -> str | None:
+        """The agent that a measurement is of, by the record of its training."""
+        trained = self._jobs[job.agent]
+        return self.read(trained)["agent"] if trained in self else None
 
     def read(self, job: Job) -> Record:
         path = self._file(job)
@@ -87,7 +94,7 @@ class Records:
     def keep(self) -> None:
         """Make a record of each job that is finished and has none.
 
-        A job that was run once more, as others start from it, gets a new one: they then belong together.
+        A job that was run once more, as others start from it, gets a new one, and its agent is measured anew.
         """
         for job in self._jobs.values():
             if not job.finished(self._runs):
@@ -100,8 +107,10 @@ class Records:
                     continue
                 if job.carries_others:
                     _copy(agent, self._agent(job))
-            elif job in self:
-                continue
+            elif isinstance(job, Looking):
+                if job in self:
+                    continue
+                record["of"] = self._of(job)
             make_folder(self._file(job).parent)
             write_file(self._file(job), _text({**record, **job.record(self._runs)}))
 

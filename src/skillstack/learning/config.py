@@ -92,7 +92,7 @@ class PPOConfig:
     batch: int = 8
     """Episodes in a mini-batch."""
     gamma: float = 0.95
-    """Discount from one step to the next."""
+    """Discount from one step to the next; at levels above, from one decision to the next."""
     trace: float = 0.9
     """Of generalised advantages (lambda): 1 takes the returns as they came, less trusts the values on the way."""
     gradient_norm: float = 0.5
@@ -109,7 +109,8 @@ class PPOConfig:
     hindsight: float = 1.0
     """Weight of the self-imitation of tasks achieved on the way, the one that was meant included; 0 for none."""
     hindsight_steps: int = 4
-    """The last so many steps before a success are imitated: what came before was not on the way to it for sure."""
+    """The last steps before a success are imitated, at random one to so many: what came before was not on the way to it
+    for sure."""
     decay: float = 1.0
     """The share of a phase's most episodes over which learning rate and bonuses come down in a line to a tenth, as
     policies must get sharp."""
@@ -143,12 +144,12 @@ class TerminalConfig:
     practice: PPOConfig = field(default_factory=lambda: PPOConfig(epochs=4, batch=64, hindsight=0.0))
     """PPO from there on. Without hindsight: it imitates what is done anyway, until three of eight actions are left."""
     critic: bool = False
-    """Whether it practises anew, with a critic that sees the world's state, as the policy never does, and says how good
-    every action would have been; where the world shows its states to a critic, as the embedded rooms do. The policy of
-    the beginning learns from it on what was learned to see, since the one that learned to see uses few of the actions
-    (but with --tune, where it goes on)."""
+    """Practise with a critic that sees the world's state and judges every action (asymmetric actor-critic), in worlds
+    that show it, as the embedded rooms do. Practice then starts with a new policy on what was learned to see, since the
+    one that learned to see uses few of the actions; with --tune it goes on with the one that is there."""
     beyond: float = 0.5
-    """How much counts what came of an action beyond what such a critic thought of it."""
+    """With that critic: the weight of what came of the action that was taken beyond what the critic thought of it; 0
+    trusts the critic alone."""
     again: float = 0.0
     """The share of its games in practice that it lost before and plays once more, from the start."""
 
@@ -182,7 +183,7 @@ class LevelConfig:
     threshold: float = 0.9
     """The base phase ends when the mean reward of each base task exceeds this."""
     window: int = 200
-    """Over so many of its last episodes."""
+    """Over so many of its last episodes; the targets, that of stage 0 too, look at the same windows."""
     epsilon: float = 0.1
     """How often the top level's choices are made at random at the start of each phase."""
     epsilon_episodes: int = 10_000

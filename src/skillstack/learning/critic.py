@@ -38,23 +38,20 @@ CRITIC_STREAM = 1000
 class Judgement(NamedTuple):
     """What the critic thinks of one episode's decisions."""
 
-    ahead: Floats
+    advantages: Floats
     """(T, actions): how much better each action would have been than what the policy does on average there."""
-    beyond: Floats
+    surprise: Floats
     """(T,): how much better it went after the action that was taken than the critic had thought of that action."""
     worth: Floats
-    """(T,): what the states turned out to be worth."""
+    """(T,): what the states turned out to be worth, by the critic and by what came of them."""
 
 
 class Critic:
     """V(s, g) of states for the policy that plays, and what follows from it for all actions."""
 
-    def __init__(self, world: OpenWorld, gamma: float, trace: float, beyond: float, seed: int) -> None:
-        """`gamma` is the discount of a step; `trace` says how far returns are taken as they came.
-
-        `beyond` is for whoever learns from its judgement: how much that counts which it did not foresee.
-        """
-        self._world, self._gamma, self._trace, self.beyond = world, gamma, trace, beyond
+    def __init__(self, world: OpenWorld, gamma: float, trace: float, seed: int) -> None:
+        """`gamma` is the discount of a step; `trace` says how far returns are taken as they came."""
+        self._world, self._gamma, self._trace = world, gamma, trace
         with seeded(seed, CRITIC_STREAM):
             self._network = nn.Sequential(
                 nn.Linear(world.num_facts, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, HIDDEN), nn.ReLU(),
@@ -70,18 +67,17 @@ class Critic:
         tasks = np.concatenate([np.repeat(episode.task[None], len(episode), axis=0) for episode in episodes])
         after, achieved = self._world.ahead(states, tasks)  # (m, actions)
         values = self._values(after.reshape(-1), np.repeat(tasks, achieved.shape[1], axis=0))
-        worth = np.where(achieved, 1.0, self._gamma * values.reshape(achieved.shape)).astype(np.float32)
+        q = np.where(achieved, 1.0, self._gamma * values.reshape(achieved.shape)).astype(np.float32)
         policy = np.concatenate([episode.decisions.mu_action for episode in episodes])
-        average = (policy * worth).sum(axis=1)  # (m,)
+        average = (policy * q).sum(axis=1)  # (m,)
         action = np.concatenate([episode.decisions.action for episode in episodes])
-        taken, won = (part[np.arange(len(action)), action] for part in (worth, achieved))
-        outcome, returns = mixed_returns(
-            average, taken, won, [len(episode) for episode in episodes], self._gamma, self._trace
-        )
+        taken, won = (part[np.arange(len(action)), action] for part in (q, achieved))
+        lengths = [len(episode) for episode in episodes]
+        outcome, worth = mixed_returns(average, taken, won, lengths, self._gamma, self._trace)
         self._facts = [*self._facts, self._world.facts(states, tasks)][-TURNS:]
-        self._returns = [*self._returns, returns][-TURNS:]
-        ends = np.cumsum([len(episode) for episode in episodes])[:-1]
-        parts = (worth - average[:, None], outcome - taken, returns)
+        self._returns = [*self._returns, worth][-TURNS:]
+        ends = np.cumsum(lengths)[:-1]
+        parts = (q - average[:, None], outcome - taken, worth)
         return [Judgement(*judged) for judged in zip(*(np.split(part, ends) for part in parts), strict=True)]
 
     def learn(self, rng: np.random.Generator) -> None:
@@ -118,7 +114,7 @@ class Critic:
 def mixed_returns(
     average: Floats, taken: Floats, won: npt.NDArray[np.bool_], lengths: Sequence[int], gamma: float, trace: float
 ) -> tuple[Floats, Floats]:
-    """What came of the actions of some episodes, and what their states are worth, both (m,).
+    """What came of the actions of some episodes, and what their states are worth, both (m,). A success is worth 1.
 
     A state is worth what the critic thinks of the policy's choices there (`average`) and, by `trace`, what came of the
     choice that was made. That is 1 where it won, what the next state is worth, discounted, or, where a game was broken

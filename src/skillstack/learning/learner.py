@@ -1,4 +1,4 @@
-"""Learning from episodes: off-policy A2C with alternating updates (Algorithm 2), or PPO with hindsight."""
+"""Learning from episodes: off-policy A2C with alternating updates (Algorithm 2), or PPO with hindsight or a critic."""
 
 from __future__ import annotations
 
@@ -202,9 +202,11 @@ class PPOLearner(LevelLearner):
         render: Render,
         timer: Timer,
         critic: Critic | None = None,
+        beyond: float = 0.5,
     ) -> None:
+        """With a critic it learns from its judgement, and by the weight `beyond` from what that did not foresee."""
         super().__init__(agent, level, train_encoder=train_encoder, render=render, timer=timer)
-        self.config, self._most_episodes, self.critic = config, most_episodes, critic
+        self.config, self._most_episodes, self.critic, self._beyond = config, most_episodes, critic, beyond
         self.optimizer = torch.optim.Adam(self.parameters, lr=config.learning_rate, eps=1e-5)
         self.updates = 0
         self._tasks = agent.vocabulary.encode(agent.stages[level].tasks)
@@ -243,7 +245,7 @@ class PPOLearner(LevelLearner):
         with self.timer("forward"):
             output = self._output(features, meant)
             if isinstance(output, FlatOutput) and self.critic is not None:
-                terms = judged_terms(output, meant.decisions, clip=config.clip, beyond=self.critic.beyond)
+                terms = judged_terms(output, meant.decisions, clip=config.clip, beyond=self._beyond)
             else:
                 terms = ppo_terms(output, meant.decisions, clip=config.clip, gamma=config.gamma, trace=config.trace)
             losses = dict(terms.losses)

@@ -1,7 +1,8 @@
-"""The losses of section 4.1, as pure functions of tensors. All are means over the valid decisions of a batch.
+"""The losses of section 4.1 and of PPO, as pure functions of tensors, all means over the valid decisions of a batch.
 
 Shapes are (t, n): t decisions of n episodes, `mask` telling which are there. Advantages are the paper's: the empirical
-return (or what `v_trace` and `generalised_advantages` make of it) minus a value, through which no gradient flows.
+return (or what `v_trace` and `generalised_advantages` make of it) minus a value, through which no gradient flows; in
+`judged_terms` they are a critic's.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ class DecisionBatch(NamedTuple):
     mu_instruction: Tensor | None = None  # (t, n)
     value_weight: Tensor | None = None  # (t, n), how much each decision counts for the values; 1 where it is None
     mu_actions: Tensor | None = None  # (t, n, actions), of all actions; this and what follows where a critic judges
-    ahead: Tensor | None = None  # (t, n, actions), how much better than average each action would have been
-    beyond: Tensor | None = None  # (t, n), how much better it went than was thought of the action that was taken
+    advantages: Tensor | None = None  # (t, n, actions), how much better than average each action would have been
+    surprise: Tensor | None = None  # (t, n), how much better it went than was thought of the action that was taken
     worth: Tensor | None = None  # (t, n), what the states turned out to be worth
 
 
@@ -210,6 +211,10 @@ def ppo_terms(output: Output, batch: DecisionBatch, *, clip: float, gamma: float
     return Terms(losses, lambda: _hierarchical_statistics(output, batch))
 
 
+MOST_SURPRISE = 5.0
+"""One episode's luck counts at most so many times the spread of the advantages."""
+
+
 def judged_terms(output: FlatOutput, batch: DecisionBatch, *, clip: float, beyond: float) -> Terms:
     """PPO's clipped surrogate of all actions, as a critic judges them, and not only of the one that was taken.
 
@@ -218,23 +223,19 @@ def judged_terms(output: FlatOutput, batch: DecisionBatch, *, clip: float, beyon
     what the critic thinks, which is less a matter of luck than how a game ended.
     """
     assert batch.mu_actions is not None, "a critic judges all actions"
-    assert batch.ahead is not None, "a critic judges all actions"
-    assert batch.beyond is not None, "a critic judges all actions"
+    assert batch.advantages is not None, "a critic judges all actions"
+    assert batch.surprise is not None, "a critic judges all actions"
     assert batch.worth is not None, "a critic judges all states"
-    spread = masked_mean((batch.mu_actions * batch.ahead**2).sum(-1), batch.mask).sqrt() + 1e-3
+    spread = masked_mean((batch.mu_actions * batch.advantages**2).sum(-1), batch.mask).sqrt() + 1e-3
     log_pi, log_mu = output.action.log_softmax(-1), batch.mu_actions.clamp(min=1e-20).log()
-    every, ratio = clipped_gradient(log_pi, log_mu, batch.ahead / spread, clip)  # (t, n, actions)
-    surprise = (beyond * batch.beyond / spread).clamp(-MOST_SURPRISE, MOST_SURPRISE)
+    every, ratio = clipped_gradient(log_pi, log_mu, batch.advantages / spread, clip)  # (t, n, actions)
+    surprise = (beyond * batch.surprise / spread).clamp(-MOST_SURPRISE, MOST_SURPRISE)
     taken, _ = clipped_gradient(chosen(log_pi, batch.action), batch.mu_action.log(), surprise, clip)  # (t, n)
     losses = {
         "policy": masked_mean((batch.mu_actions * every).sum(-1) + taken, batch.mask),
         "value": masked_mean(0.5 * (batch.worth - output.value) ** 2, batch.mask),
     }
     return Terms(losses, lambda: _flat_statistics(output, batch, chosen(ratio, batch.action)))
-
-
-MOST_SURPRISE = 5.0
-"""One episode's luck counts at most so many times the spread of the advantages."""
 
 
 def imitation_terms(output: Output, batch: DecisionBatch) -> Terms:

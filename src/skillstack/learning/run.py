@@ -91,6 +91,11 @@ def fork(source: Path, config: TrainConfig, path: Path, console: Console, comman
         raise SkillstackError(
             f"The episodes that {source} has kept are weighted in another way than --true-weights or --v-trace ask for."
         )
+    if theirs.level.method != config.level.method:
+        raise SkillstackError(
+            f"{source} learns by {theirs.level.method}, and what it has kept is for that alone: say --method "
+            f"{theirs.level.method}, too."
+        )
     kept = Checkpoints(source / FORK_FOLDER).load_newest(warn=lambda sentence: console.print(sentence, style="yellow"))
     if kept is None:
         raise SkillstackError(

@@ -95,7 +95,8 @@ class StageTrainer:
             elif self.terminal:
                 settings, most = terminal.ppo, min(most, terminal.seeing)
             critic = self._make_critic(settings) if self.practising else None
-            return PPOLearner(self.agent, self.level, settings, most_episodes=most, critic=critic, **parts)
+            parts |= {"critic": critic, "beyond": terminal.beyond}
+            return PPOLearner(self.agent, self.level, settings, most_episodes=most, **parts)
         return A2CLearner(self.agent, self.level, self.config.a2c, **parts)
 
     def _make_critic(self, settings: PPOConfig) -> Critic | None:
@@ -103,7 +104,7 @@ class StageTrainer:
         terminal = self.config.terminal
         if not terminal.critic or not isinstance(self._world, OpenWorld):
             return None
-        return Critic(self._world, settings.gamma, settings.trace, terminal.beyond, self.config.seed)
+        return Critic(self._world, settings.gamma, settings.trace, self.config.seed)
 
     @property
     def most_episodes(self) -> int:
@@ -129,6 +130,7 @@ class StageTrainer:
         if not self.config.level.grammar:
             return False
         turn, share = self.episodes // self.config.games, self.config.level.unguided
+        # Turns without it are spread evenly: with 0.5 it is every other one.
         return int((turn + 1) * share) == int(turn * share)
 
     @property
@@ -174,7 +176,7 @@ class StageTrainer:
         with self.timer("play"):
             episodes = self._runner.play(tasks, seeds, self.level, epsilon, top_grammar=guided)
         self.episodes += count
-        fresh = episodes[again:]
+        new = episodes[again:]
         self.lost.note(tasks, seeds, episodes, again)
         steps = sum(episode.steps for episode in episodes)
         self.steps += steps
@@ -197,14 +199,14 @@ class StageTrainer:
             "steps": self.steps,
             "steps of turn": steps,
             "updates": self.learner.updates,
-            "reward": float(np.mean([episode.rewards[-1] for episode in fresh])),
-            "success": float(np.mean([episode.success for episode in fresh])),
+            "reward": float(np.mean([episode.rewards[-1] for episode in new])),
+            "success": float(np.mean([episode.success for episode in new])),
             **({"success of lost games": np.mean([episode.success for episode in episodes[:again]])} if again else {}),
             "windows": windows,
             "epsilon": epsilon,
             **({"guided": guided} if self._grammar else {}),
             "not executable": _share(episodes, "refusals", "calls"),
-            "length": float(np.mean([len(episode) for episode in fresh])),
+            "length": float(np.mean([len(episode) for episode in new])),
             "novel phase begins": switched,
             **statistics,
             "seconds": seconds,
