@@ -232,7 +232,19 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(
     assert "minutes" in words
     assert "Frames of 60 x 60 pixels, rooms of 6 x 6 cells" in words
     assert 'Other than in the preset "fast": stages find, put, get, stack.' in words
+    assert "practising with a critic" in words
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [(["--world", "minecraft"], "without a critic in this world"), (["--preset", "paper"], "by PPO, at most")],
+)
+def test_a_dry_run_says_whether_there_is_a_critic(
+    arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert train("--dry-run", *arguments) == 0
+    assert sentence in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize(

@@ -174,6 +174,9 @@ def describe(config: TrainConfig, preset: str, agent: Agent | None = None, sourc
     for stage in stages:
         settings: LevelConfig | TerminalConfig = config.level if stage.base else config.terminal
         method = settings.method.upper() + (f", {config.encoder} encoder" if stage.base else "")
+        if not stage.base and config.terminal.critic and config.terminal.method == "ppo":
+            shown = config.world_name == "rooms"
+            method += ", practising with a critic that sees states" if shown else ", without a critic in this world"
         method += ", one flat policy" if config.flat else ""
         what = str(stage).replace("learn", "learn on with", 1) if config.tune else str(stage)
         lines.append(
