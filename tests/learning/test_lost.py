@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -65,11 +66,9 @@ def test_lost_games_start_as_before_and_do_not_count_for_the_windows(
     level: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "ENOUGH", 1)
-    config = tiny(again=0.5, seeing=8)
-    changes: dict[str, Any] = {"terminal": config.terminal, "level": config.level}
-    from dataclasses import replace
-
-    changes = {name: replace(group, again=0.5) for name, group in changes.items()}
+    config = tiny(seeing=8)
+    groups: dict[str, Any] = {"terminal": config.terminal, "level": config.level}
+    changes = {name: replace(group, again=0.5) for name, group in groups.items()}
     trainer = Trainer(replace(config, **changes), first_stage=level)
     stage = trainer.stage
     drawn: set[tuple[str, int]] = set()
