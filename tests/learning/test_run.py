@@ -276,6 +276,7 @@ def test_a_dry_run_says_whether_there_is_a_critic(
         (["--ppo.batch", "0"], '"batch" must be at least 1'),
         (["--terminal.ppo.learning-rate", "nan"], '"learning-rate"'),
         (["--ppo.decay", "0"], '"decay"'),
+        (["--terminal.again", "1"], '"again" must be from 0 to 0.9'),
         (["--preset", "paper", "--updates", "nan"], '"updates"'),
         (["--preset", "paper", "--gamma", "2"], '"gamma"'),
         (["--preset", "paper", "--rotation", "0"], '"rotation"'),

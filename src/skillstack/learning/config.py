@@ -26,6 +26,8 @@ Bounds = tuple[float, float]
 POSITIVE: Bounds = (0.0, inf)
 AT_LEAST_ONE: Bounds = (1, inf)
 SHARE: Bounds = (0.0, 1.0)
+SOME: Bounds = (0.0, 0.9)
+"""A share that leaves some of the others."""
 
 
 def _check(settings: Any, **bounds: Bounds) -> None:
@@ -161,7 +163,7 @@ class TerminalConfig:
             target=POSITIVE,
             seeing=AT_LEAST_ONE,
             beyond=POSITIVE,
-            again=SHARE,
+            again=SOME,
         )
 
 
@@ -201,7 +203,7 @@ class LevelConfig:
     def __post_init__(self) -> None:
         _check(
             self, episodes=AT_LEAST_ONE, target=POSITIVE, threshold=(-1.0, inf), window=AT_LEAST_ONE, epsilon=SHARE,
-            epsilon_episodes=POSITIVE, again=SHARE, unguided=SHARE, smoothing=POSITIVE,
+            epsilon_episodes=POSITIVE, again=SOME, unguided=SHARE, smoothing=POSITIVE,
         )  # fmt: skip
 
 
