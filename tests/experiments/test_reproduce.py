@@ -98,7 +98,8 @@ def test_records_stand_in_for_runs_that_were_made_elsewhere(
     assert "nothing left to do" in capsys.readouterr().out
     for name in ("docs/results.md", f"results/figure-get-{VARIANT}-curves.csv"):
         assert (tmp_path / name).read_bytes() == (everything / name).read_bytes()
-    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["pi0-s0"]
+    kept = {path.parent.relative_to(tmp_path / "runs").as_posix() for path in tmp_path.glob("runs/**/agent")}
+    assert kept == {"pi0-s0", f"{VARIANT}/pi1-full-s0", f"{VARIANT}/pi2-full-s0"}
 
 
 def test_a_job_without_a_record_is_run_on_the_same_terminal_policy(
@@ -115,6 +116,34 @@ def test_a_job_without_a_record_is_run_on_the_same_terminal_policy(
     assert "pi0-s0 runs" not in words
     after = json.loads(record.read_text())
     assert after["turns"] == before["turns"]
+
+
+def test_a_level_that_was_made_elsewhere_carries_the_next_one_and_is_kept_without_what_it_stands_on(
+    everything: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(everything / "results", tmp_path / "results")
+    folder = tmp_path / "results" / RECORDS_FOLDER / VARIANT
+    assert {path.name for path in (folder / "pi2-full-s0").iterdir()} == {
+        "agent.json",
+        "grammar_2.json",
+        "level_2.safetensors",
+    }
+    for name in ("pi3-full-s0.json", "plans-s0.json"):
+        (folder / name).unlink()
+    assert reproduce(tmp_path, "plans") == 0
+    assert "3 of 5 jobs need not be run again" in capsys.readouterr().out
+    below = Path("runs", VARIANT, "pi2-full-s0", "agent")
+    assert digest(tmp_path / below) == digest(everything / below)
+
+
+def test_what_was_recorded_before_agents_were_kept_is_kept_when_it_is_at_hand(everything: Path, tmp_path: Path) -> None:
+    for name in ("results", "runs"):
+        shutil.copytree(everything / name, tmp_path / name)
+    kept = tmp_path / "results" / RECORDS_FOLDER / VARIANT / "pi1-full-s0"
+    before = digest(kept)
+    shutil.rmtree(kept)
+    assert reproduce(tmp_path, "figure-get") == 0
+    assert digest(kept) == before
 
 
 def test_a_record_made_with_other_settings_is_refused(

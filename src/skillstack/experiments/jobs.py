@@ -101,6 +101,8 @@ class Training:
     name: str
     config: TrainConfig
     start: Start | None = None
+    kept: bool = False
+    """Whether its agent is kept with its record, as other runs start from it."""
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -119,11 +121,6 @@ class Training:
     @property
     def _stages_above(self) -> int:
         return len(self.config.make_stages()) - 1 if self.start is None else 1
-
-    @property
-    def carries_others(self) -> bool:
-        """Whether it is pi_0, which all other runs of a seed start from."""
-        return self.start is None and not self.config.flat
 
     @property
     def asked(self) -> dict[str, Any]:

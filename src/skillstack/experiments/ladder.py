@@ -32,7 +32,7 @@ def ablations(settings: Settings) -> dict[str, dict[str, Any]]:
 def terminal(settings: Settings, seed: int) -> Training:
     """pi_0 of a seed: the same for all presets and for all encoders, as it has only one."""
     config = replace(settings, preset="paper", encoder="frozen").config(seed, stages=SKILLS[0])
-    return Training(f"pi0-s{seed}", config)
+    return Training(f"pi0-s{seed}", config, kept=True)
 
 
 def ladder(settings: Settings, seed: int, order: Sequence[str]) -> list[Training]:
@@ -49,12 +49,14 @@ def variation(
     """A level on top of a finished one, with something changed."""
     natural = tuple(order) == SKILLS[: len(order)]
     name = f"pi{len(order) - 1}" if natural else "-".join(order)
+    carries, top = natural and label == "full", len(order) == len(SKILLS)
     # Where the top level's novel phase begins, the ablations of figure 3b go on from it.
-    config = settings.config(seed, stages=", ".join(order), fork_points=natural and order == SKILLS and label == "full")
+    config = settings.config(seed, stages=", ".join(order), fork_points=carries and top)
     return Training(
         f"{settings.variant}/{name}-{label}-s{seed}".replace(" ", "-"),
         changed(config, **changes),
         Start(below.name, "add", order[-1]),
+        kept=carries and not top,
     )
 
 

@@ -1,8 +1,9 @@
 """What is kept of finished jobs beside the results, small enough to be committed.
 
 Runs are large and stay where they were made. A record has what figures and tables are made of, so that a job is run
-once, on whatever machine, and results grow from session to session. The agents that all other runs of a seed start
-from, pi_0, are kept whole: then runs made on different machines still stand on the same one, to the bit.
+once, on whatever machine, and results grow from session to session. The agents that other runs of a seed start from,
+pi_0 and the full model's levels below the top, are kept, too: then runs made on different machines still stand on the
+same ones, to the bit. Of such a level only the files are kept that the agent which it stands on does not have.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ FORMAT = "skillstack-record"
 FORMAT_VERSION = 1
 
 Record = dict[str, Any]
+Files = dict[str, bytes]
 
 
 class Records:
@@ -65,10 +67,10 @@ class Records:
                 raise SkillstackError(
                     f"{path} was made with other settings; move it away, or choose another place with --out."
                 )
-            if not job.carries_others:
+            if not self._is_kept(job):
                 continue
             expected = self.read(job)["agent"]
-            if digest(self._agent(job)) != expected:
+            if _digest(self._agent_files(job)) != expected:
                 raise SkillstackError(f"{self._agent(job)} is not the agent of {path}; restore it, or remove both.")
             if job.finished(self._runs) and digest(self._runs / job.name / AGENT_FOLDER) != expected:
                 raise SkillstackError(
@@ -87,8 +89,8 @@ class Records:
     def restore(self) -> None:
         """Put the agents that are kept where runs look for them, unless they are there."""
         for job in self._jobs.values():
-            if isinstance(job, Training) and job.carries_others and job in self and not job.finished(self._runs):
-                _copy(self._agent(job), self._runs / job.name / AGENT_FOLDER)
+            if isinstance(job, Training) and job in self and self._is_kept(job) and not job.finished(self._runs):
+                _write(self._runs / job.name / AGENT_FOLDER, self._agent_files(job))
                 write_file(self._runs / job.name / FINISHED_FILE, _text(self.read(job)))
 
     def keep(self) -> None:
@@ -101,12 +103,15 @@ class Records:
                 continue
             record = {"format": FORMAT, "format_version": FORMAT_VERSION, "made": self._made(job)}
             if isinstance(job, Training):
-                agent = self._runs / job.name / AGENT_FOLDER
-                record["agent"] = digest(agent)
-                if job in self and self.read(job)["agent"] == record["agent"]:
+                agent = _read(self._runs / job.name / AGENT_FOLDER)
+                record["agent"] = _digest(agent)
+                whole = self._agent(job).exists() or not job.kept
+                if whole and job in self and self.read(job)["agent"] == record["agent"]:
                     continue
-                if job.carries_others:
-                    _copy(agent, self._agent(job))
+                if job.kept:
+                    below = self._files_below(job)
+                    own = {name: data for name, data in agent.items() if below.get(name) != data}
+                    _write(self._agent(job), own)
             elif isinstance(job, Looking):
                 if job in self:
                     continue
@@ -137,17 +142,38 @@ class Records:
     def _agent(self, job: Job) -> Path:
         return self._folder / job.name
 
+    def _is_kept(self, job: Training) -> bool:
+        """Whether its agent must be there: that of pi_0, which cannot be made again to the bit, or one that is there."""
+        return job.kept and (job.start is None or self._agent(job).exists())
+
+    def _agent_files(self, job: Training) -> Files:
+        """The agent that is kept with a job's record."""
+        return self._files_below(job) | _read(self._agent(job))
+
+    def _files_below(self, job: Training) -> Files:
+        """What is kept of the agent that a job starts from."""
+        below = self._jobs[job.start.job] if job.start else None
+        return self._agent_files(below) if isinstance(below, Training) else {}
+
 
 def digest(folder: Path) -> str:
     """What the files of a folder are, by name and content; the same for any folder that is not there."""
+    return _digest(_read(folder))
+
+
+def _digest(files: Files) -> str:
     found = hashlib.sha256()
-    for path in sorted(folder.glob("*")):
-        found.update(path.name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+    for name, data in sorted(files.items()):
+        found.update(name.encode() + b"\0" + hashlib.sha256(data).digest())
     return found.hexdigest()
 
 
-def _copy(source: Path, target: Path) -> None:
-    write_folder(target, {path.name: path.read_bytes() for path in sorted(source.glob("*"))}, re.compile(".*"))
+def _read(folder: Path) -> Files:
+    return {path.name: path.read_bytes() for path in folder.glob("*")}
+
+
+def _write(folder: Path, files: Files) -> None:
+    write_folder(folder, files, re.compile(".*"))
 
 
 def _text(data: Record) -> bytes:
