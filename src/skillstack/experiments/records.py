@@ -143,7 +143,7 @@ class Records:
         return self._folder / job.name
 
     def _is_kept(self, job: Training) -> bool:
-        """Whether its agent must be there: that of pi_0, which cannot be made again to the bit, or one that is there."""
+        """Whether its agent must be there: that of pi_0, which is not made again, or one that was kept."""
         return job.kept and (job.start is None or self._agent(job).exists())
 
     def _agent_files(self, job: Training) -> Files:
