@@ -13,17 +13,19 @@ import pytest
 from skillstack.errors import SkillstackError
 from skillstack.experiments import claims
 from skillstack.experiments.catalogue import ALL, EXPERIMENTS, choose
+from skillstack.experiments.collecting import curve_of
 from skillstack.experiments.data import Curve, Data, Run, Score, check_replaceable, num_runs, write_data
 from skillstack.experiments.jobs import cost_of
 from skillstack.experiments.ladder import ABLATIONS, FLAT, FULL
 from skillstack.experiments.page import write_page
+from skillstack.experiments.settings import Settings
 
 NAMES = {name: (experiment.title, experiment.about) for name, experiment in EXPERIMENTS.items()}
 
 
 def curve(method: str = FULL, seed: int = 0, level: float = 0.5, switch: int | None = 300) -> Curve:
     ends = tuple(range(100, 1100, 100))
-    return Curve("pi_1", method, seed, ends, (level,) * 10, (level,) * 10, switch, 2000)
+    return Curve("pi_1", method, seed, ends, (level,) * 10, (level,) * 10, switch, most=2000, solved=2000)
 
 
 def figure_get_data(**levels: float) -> Data:
@@ -47,11 +49,32 @@ def test_a_run_that_ended_sooner_goes_on_as_it_ended() -> None:
     np.testing.assert_allclose(curve(level=0.8).on_grid(np.array([50.0, 1500.0])), [0.8, 0.8])
 
 
-def test_a_curve_is_solved_once_its_success_stays_high_in_the_novel_phase() -> None:
-    late = replace(curve(), success=(1.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0))
-    assert late.solved == 1000
-    assert replace(late, success=(0.5,) * 10).solved == late.most
-    assert replace(late, success=(1.0,) * 10, switch=700).solved == 800
+def solved(find: float, get: float, *, novel_from: int = 10, turns: int = 20) -> int:
+    """Of a run of 64 games a turn whose skills stay where they are."""
+    (job,) = [
+        job for job in EXPERIMENTS["figure-get"].parts(Settings(), 0).training if job.name.endswith("pi1-full-s0")
+    ]
+    rows = [
+        {
+            "level": 1,
+            "phase": "novel" if turn >= novel_from else "base",
+            "episodes": 64 * (turn + 1),
+            "reward": 1.0,
+            "success": 1.0,
+            "windows": {"find": find, **({"get": get} if turn >= novel_from else {})},
+            "novel phase begins": turn + 1 == novel_from,
+        }
+        for turn in range(turns)
+    ]
+    record = {"turns": {name: [row[name] for row in rows] for name in rows[0]}}
+    return curve_of(job, record, "pi_1", FULL).solved
+
+
+def test_a_curve_is_solved_once_each_skill_stays_high_in_the_novel_phase() -> None:
+    assert solved(0.95, 0.92) == 64 * 15  # five turns after ten of the base phase
+    assert solved(0.95, 0.92, novel_from=0) == 64 * 5
+    assert solved(0.99, 0.5) == solved(0.5, 0.99) == 22_000  # the mean of all tasks does not count
+    assert solved(0.99, 0.99, turns=14) == 22_000
 
 
 def test_a_pause_is_no_cost_of_a_run() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import shutil
@@ -21,6 +22,7 @@ from skillstack.experiments.records import Records, digest
 from skillstack.experiments.reproduce import RECORDS_FOLDER
 from skillstack.experiments.schedule import run_jobs
 from skillstack.experiments.settings import Settings
+from skillstack.instructions import SKILLS
 
 VARIANT = "paper-frozen"
 TOY = Settings(seeds=1, scale="toy")
@@ -77,10 +79,49 @@ def test_every_number_of_ours_comes_from_the_data(everything: Path) -> None:
                 assert number in known, (name, number)
 
 
-def test_the_cost_is_that_of_all_runs_each_counted_once(everything: Path) -> None:
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_claims_can_be_worked_out_again_from_the_tables(everything: Path) -> None:
+    results = everything / "results"
+    curves = rows_of(results / f"figure-get-{VARIANT}-curves.csv")
+    ends = json.loads((results / f"figure-get-{VARIANT}.json").read_text())["claims"][0]["ours"]
+    for method, share in ends.items():
+        last = [float(row["success"]) for row in curves if row["method"] == method][-5:]
+        assert share["value"] == pytest.approx(sum(last) / len(last), abs=1e-4)
+    scores = rows_of(results / f"table-rooms-{VARIANT}-success.csv")
+    claims = json.loads((results / f"table-rooms-{VARIANT}.json").read_text())["claims"]
+    for skill in SKILLS:
+        (claim,) = [claim for claim in claims if claim["claim"] == f'Full model, big room, "{skill}".']
+        shares = [
+            float(row["success"])
+            for row in scores
+            if (row["method"], row["test"], row["skill"]) == ("full model", "big room, pi_3", skill)
+        ]
+        assert claim["ours"][""]["value"] == pytest.approx(sum(shares) / len(shares))
+
+
+@pytest.mark.parametrize("other", [("--preset", "fast"), ("--encoder", "own")])
+def test_other_variants_leave_no_claim_open(other: tuple[str, str], tmp_path: Path) -> None:
+    assert reproduce(tmp_path, "figure-get", *other) == 0
+    (path,) = (tmp_path / "results").glob("figure-get-*.json")
+    verdicts = {claim["agrees"] for claim in json.loads(path.read_text())["claims"]}
+    assert verdicts == {"one seed decides nothing", "-"}
+
+
+def test_the_cost_is_that_of_all_runs_each_counted_once_and_of_the_measuring(everything: Path) -> None:
     took = [json.loads(path.read_text()) for path in everything.glob(f"runs/**/{FINISHED_FILE}")]
+    looks = [json.loads(path.read_text()) for path in everything.glob("results/jobs/**/*.json")]
+    training, measuring = (
+        sum(run["seconds"] for run in part) / 3600 for part in (took, [look for look in looks if "asked" in look])
+    )
+    assert measuring > 0
     page = (everything / "docs" / "results.md").read_text()
+    assert f"**Whole cost so far: {training + measuring:.2f} core hours**, {training:.2f} of training" in page
     assert f"in {len(took)} runs, {sum(run['steps'] for run in took):,} primitive steps" in page
+    assert f"and {measuring:.2f} of measuring" in page
 
 
 def test_what_is_finished_is_not_run_again(everything: Path, capsys: pytest.CaptureFixture[str]) -> None:

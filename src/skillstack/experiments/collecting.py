@@ -6,10 +6,13 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 from typing import Any
 
-from skillstack.experiments.data import POINTS, Curve, Run, Score
+from skillstack.experiments.data import LAST, POINTS, Curve, Run, Score
 from skillstack.experiments.jobs import Training
 from skillstack.experiments.records import Record
 from skillstack.learning.curriculum import NOVEL
+
+SOLVED = 0.9
+"""The success from which on a skill counts as learned."""
 
 
 def curve_of(job: Training, record: Record, panel: str, method: str, *, novel_only: bool = False) -> Curve:
@@ -36,7 +39,22 @@ def curve_of(job: Training, record: Record, panel: str, method: str, *, novel_on
         success=tuple(fmean(line["success"] for line in point) for point in points),
         switch=None if switch is None else switch - start,
         most=most,
+        solved=_solved(turns, start, most),
     )
+
+
+def _solved(turns: Sequence[dict[str, Any]], start: int, most: int) -> int:
+    """When each skill was at SOLVED over the last games of its tasks, for LAST turns in a row; `most` if never.
+
+    Only with the novel phase do all skills have games.
+    """
+    high = 0
+    for line in turns:
+        good = line["phase"] == NOVEL and min(line["windows"].values()) >= SOLVED
+        high = high + 1 if good else 0
+        if high == LAST:
+            return int(line["episodes"]) - start
+    return most
 
 
 def _points(turns: Sequence[dict[str, Any]], games: int, most: int) -> Iterator[Sequence[dict[str, Any]]]:

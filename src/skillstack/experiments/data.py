@@ -25,8 +25,6 @@ POINTS = 100
 """At most so many of a curve."""
 LAST = 5
 """The mean of so many points is where a curve ends."""
-SOLVED = 0.9
-"""The success from which on a curve counts as converged."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +43,8 @@ class Curve:
     """When the novel phase began; None if it did not, or if there is no base phase."""
     most: int
     """Episodes that the run might have taken: it ends sooner once the stage is learned."""
+    solved: int
+    """Episodes until each skill was at 0.9 over the last games of its tasks; all episodes if that never was."""
 
     @property
     def final(self) -> float:
@@ -58,15 +58,6 @@ class Curve:
     def area(self, until: int) -> float:
         """Mean reward over so many episodes; a run that ended sooner goes on as it ended."""
         return float(self.on_grid(np.linspace(0, until, POINTS + 1)[1:]).mean())
-
-    @property
-    def solved(self) -> int:
-        """Episodes until success on all tasks stays at SOLVED over LAST points; all episodes if it never does."""
-        begin = self.switch or 0
-        for place, end in enumerate(self.episodes):
-            if end > begin and place + 1 >= LAST and fmean(self.success[place + 1 - LAST : place + 1]) >= SOLVED:
-                return end
-        return self.most
 
     def on_grid(self, grid: Floats) -> Floats:
         """Its rewards after so many episodes; after its end, as it ended."""
@@ -112,6 +103,8 @@ class Data:
     scores: tuple[Score, ...] = ()
     runs: tuple[Run, ...] = ()
     plans: tuple[dict[str, Any], ...] = ()
+    measuring: float = 0.0
+    """Seconds of one core that its measurements took."""
     missing: dict[str, str] = field(default_factory=dict)
     """What was not finished, and why."""
     notes: dict[str, float] = field(default_factory=dict)
@@ -170,9 +163,11 @@ class Data:
             "runs": [asdict(run) for run in self.runs],
             "curves": [
                 {"panel": curve.panel, "method": curve.method, "seed": curve.seed, "switch": curve.switch}
-                | {"most": curve.most, "final": curve.final, "final success": curve.final_success}
+                | {"most": curve.most, "solved": curve.solved}
+                | {"final": curve.final, "final success": curve.final_success}
                 for curve in self.curves
             ],
+            "measuring": self.measuring,
             "missing": self.missing,
             "notes": self.notes,
             "plans": list(self.plans),

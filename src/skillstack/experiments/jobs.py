@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from time import process_time
 from typing import Any, Literal, Protocol
 
 from rich.console import Console
@@ -29,8 +30,8 @@ FINISHED_FILE = "finished.json"
 
 COST = ("episodes", "steps", "seconds")
 
-KEPT_OF_TURNS = ("level", "phase", "episodes", "steps of turn", "reward", "success", "novel phase begins")
-"""What a record has of each turn: enough to draw its curve."""
+KEPT_OF_TURNS = ("level", "phase", "episodes", "steps of turn", "reward", "success", "windows", "novel phase begins")
+"""What a record has of each turn: enough to draw its curve, and to say when its skills were learned."""
 
 SECONDS_PER_GAME = 0.02
 """Of an evaluation, as seen on one busy core; only for estimates before anything was measured."""
@@ -290,7 +291,8 @@ class Looking(ABC):
         return data
 
     def run(self, runs: Path, console: Console) -> bool:
-        data = {"asked": self.asked, **self.look(runs)}
+        begin = process_time()
+        data = {"asked": self.asked, **self.look(runs), "seconds": process_time() - begin}
         make_folder(self.file(runs).parent)
         write_file(self.file(runs), (json.dumps(data, indent=1) + "\n").encode())
         console.print(f"Looked at {self.name}.", highlight=False)
@@ -338,6 +340,8 @@ def _as_json(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _rounded(part) for name, part in value.items()}
     return round(value, 4) if isinstance(value, float) else value
 
 

@@ -16,7 +16,7 @@ from skillstack.experiments.catalogue import EXPERIMENTS, Experiment, Parts, cho
 from skillstack.experiments.collecting import curve_of, run_of, scores_of
 from skillstack.experiments.data import Data, check_replaceable, num_runs, write_data
 from skillstack.experiments.figures import check_installed, draw, plan_name
-from skillstack.experiments.jobs import Job, in_order
+from skillstack.experiments.jobs import Job, Looking, in_order
 from skillstack.experiments.ladder import count_parameters, wide_flat
 from skillstack.experiments.page import write_page
 from skillstack.experiments.records import Records
@@ -161,6 +161,11 @@ def collect(
             if job.name not in missing
         ),
         plans=plans,
+        measuring=sum(
+            records.read(job).get("seconds", 0.0)
+            for job in {job.name: job for job in _jobs(parts)}.values()
+            if isinstance(job, Looking) and job.name not in missing
+        ),
         missing=missing,
         notes=notes,
     )
