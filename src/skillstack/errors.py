@@ -1,4 +1,4 @@
-"""The one exception that means "the input is wrong", whose message is a sentence for the person who gave it."""
+"""The exceptions that mean "the input is wrong" or "this cannot go on", each with a sentence for a person to read."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -9,6 +9,10 @@ class SkillstackError(Exception):
 
     It is not a ValueError, which argument parsers catch and dress up in words of their own.
     """
+
+
+class DivergedError(SkillstackError):
+    """A loss or a gradient is not finite any more."""
 
 
 def unknown(kind: str, given: str, known: Iterable[str]) -> SkillstackError:

@@ -1,7 +1,9 @@
-"""Where the time went: a tree of named parts, cheap enough to leave on."""
+"""Where the time went: a tree of named parts, cheap enough to leave on; and how much memory it took at the most."""
 
 from __future__ import annotations
 
+import resource
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -66,3 +68,9 @@ class Timer:
                 return 0.0
             part = part.parts[name]
         return part.seconds
+
+
+def most_memory() -> int:
+    """Bytes that this process has had at the most."""
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024

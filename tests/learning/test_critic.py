@@ -9,6 +9,7 @@ import pytest
 import torch
 from tiny import TINY, tiny
 
+from skillstack.errors import DivergedError
 from skillstack.learning import critic as module
 from skillstack.learning.critic import Critic, mixed_returns
 from skillstack.learning.trainer import Trainer
@@ -122,3 +123,13 @@ def test_where_the_world_shows_nothing_there_is_no_critic_and_no_new_policy(monk
     assert trainer.stage.practising
     assert trainer.stage.learner.critic is None
     assert not all(map(torch.equal, first, trainer.agent.levels[0].parameters()))
+
+
+def test_a_critic_whose_loss_is_not_finite_stops_learning_by_its_own_name(world: RoomsWorld) -> None:
+    critic = Critic(world, GAMMA, TRACE, seed=0)
+    critic.judge(play(world))
+    critic._returns[-1][0] = np.nan
+    with pytest.raises(DivergedError, match="The critic's loss is nan"):
+        critic.learn(np.random.default_rng(0))
+    for name, tensor in critic.state()["network"].items():
+        assert tensor.isfinite().all(), name

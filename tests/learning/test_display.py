@@ -16,7 +16,7 @@ def shown(terminal: bool, width: int = 80) -> str:
     console = Console(file=text, force_terminal=terminal, width=width, color_system=None)
     trainer = Trainer(TINY)
     success = {"find": 0.991, "get": 0.982, "put": 1.0, "stack": 0.973}
-    progress = Progress(3, 4, "stack", "novel", 12_345, 22_000, success, 1234.5)
+    progress = Progress(3, 4, "stack", "novel", 12_345, 22_000, success, 1234.5, 754.0)
     trainer.progress = lambda: progress  # type: ignore[method-assign]
     with Display(console, trainer) as display:
         display.show({"event": "turn", "novel phase begins": False})
@@ -34,5 +34,6 @@ def test_all_of_it_is_there_in_eighty_columns() -> None:
 def test_where_there_is_no_terminal_it_is_plain_lines() -> None:
     (line,) = shown(terminal=False, width=200).splitlines()
     assert line == (
-        "pi_3 of 3: stack, all tasks: 12,345 episodes  find 0.991, get 0.982, put 1.000, stack 0.973  1,234 steps/s"
+        "pi_3 of 3: stack, all tasks: 12,345 episodes  find 0.991, get 0.982, put 1.000, stack 0.973  1,234 steps/s  "
+        "at most 13 min left of this stage"
     )

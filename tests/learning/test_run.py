@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -19,7 +22,7 @@ from skillstack.learning.checkpoint import Checkpoints
 from skillstack.learning.config import PRESETS
 from skillstack.learning.packing import unpack
 from skillstack.learning.run import tune
-from skillstack.learning.run_folder import RunFolder
+from skillstack.learning.run_folder import COMMAND_FILE, RunFolder, read_config
 from skillstack.learning.trainer import Trainer
 from skillstack.policies.agent import Agent
 
@@ -147,6 +150,48 @@ def test_a_gradient_that_is_not_finite_ends_a_run_and_keeps_its_last_checkpoint(
     assert Checkpoints(run / "checkpoints").numbers() == [0]
 
 
+def test_a_loss_that_is_not_finite_ends_a_run_by_its_name_and_keeps_its_last_checkpoint(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("skillstack.learning.losses.masked_mean", lambda values, mask: (values * mask).sum() / 0.0)
+    assert train("--run", str(tmp_path / "diverged"), *SMALL) == 2
+    told = capsys.readouterr().err.replace("\n", " ")
+    assert re.search(r"The (policy|value) loss is (nan|-?inf)", told)
+    assert "last good checkpoint" in told
+    assert Checkpoints(tmp_path / "diverged" / "checkpoints").numbers() == [0]
+
+
+def test_a_run_keeps_how_many_threads_it_has_and_what_it_was_made_by(tmp_path: Path) -> None:
+    """Another number of threads rounds otherwise, and a resumed run must be the same run wherever it is."""
+    run = tmp_path / "here"
+    assert train("--run", str(run), *SMALL, "--threads", "0") == 0
+    assert read_config(run)["threads"] == os.cpu_count()
+    command = (run / COMMAND_FILE).read_text()
+    assert re.search(r"# skillstack \d+\.\d+", command)
+
+
+@pytest.mark.parametrize(
+    ("flags", "change"),
+    [
+        ("--no-grammar", "level.grammar False"),
+        ("--no-alternation", "alternation False"),
+        ("--no-switch-value", "switch_value False"),
+        ("--no-curriculum", "level.curriculum False"),
+        ("--no-penalty", "penalty False"),
+        ("--true-weights", "true_weights True"),
+        ("--stages 'find, put, get, stack'", "stages find, put, get, stack"),
+    ],
+)
+def test_an_ablation_changes_what_it_names_and_nothing_else(
+    flags: str, change: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert train("--preset", "paper", "--dry-run", *shlex.split(flags)) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    changes = re.search(r'Other than in the preset "paper": (.*?)\. \d+ games at once', told)
+    assert changes is not None
+    assert changes[1] in (change, f"a2c.{change}")
+
+
 def test_a_second_run_into_the_same_folder_refuses(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert train("--run", str(finished), *SMALL) == 2
     assert "--resume" in capsys.readouterr().err
@@ -171,6 +216,16 @@ def test_upper_levels_can_be_learned_anew_on_those_below(finished: Path, tmp_pat
     grown = Agent.load(run / "agent")
     assert [str(stage) for stage in grown.stages][-1] == "stage 1: learn put on top of find"
     assert (run / "agent" / "level_0.safetensors").read_bytes() == (agent / "level_0.safetensors").read_bytes()
+
+
+def test_a_new_stage_may_bring_a_new_skill_and_new_items_at_once(finished: Path, tmp_path: Path) -> None:
+    run, agent = tmp_path / "both", finished / "agent"
+    assert train("--from", str(agent), "--add", "put", "--add-items", "white", "--run", str(run), *SMALL) == 0
+    grown = Agent.load(run / "agent")
+    assert {str(task) for task in grown.stages[-1].novel} == {"put red", "put blue", "put white"}
+    for file in agent.iterdir():
+        if file.name != "agent.json":
+            assert (run / "agent" / file.name).read_bytes() == file.read_bytes(), file.name
 
 
 def test_a_new_stage_may_bring_new_items(finished: Path, tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ from tiny import TINY, tiny
 from torch import nn
 
 from skillstack import Instruction
-from skillstack.errors import SkillstackError
+from skillstack.errors import DivergedError, SkillstackError
 from skillstack.learning.config import TrainConfig
-from skillstack.learning.learner import ROTATION, A2CLearner, DivergedError
+from skillstack.learning.learner import ROTATION, A2CLearner
 from skillstack.learning.packing import pack, unpack
 from skillstack.learning.trainer import Trainer
 from skillstack.policies.grammar import Grammar
@@ -90,6 +90,11 @@ def test_with_v_trace_weights_are_true_and_at_most_one() -> None:
     assert turns_of(trainer).replay.behaviour
     assert 0 < metrics["weight of switch"] <= 1
     assert not turns_of(level_one(tiny())).replay.behaviour
+
+
+@pytest.mark.parametrize("true", [False, True])
+def test_true_weights_are_kept_where_they_are_asked_for(true: bool) -> None:
+    assert turns_of(level_one(tiny(true_weights=true))).replay.behaviour == true
 
 
 @pytest.mark.parametrize("terminal", [False, True])
@@ -275,7 +280,7 @@ def packed(trainer: Trainer) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("method", ["ppo", "a2c"])
-@pytest.mark.parametrize("encoder", ["own", "frozen"])
+@pytest.mark.parametrize("encoder", ["own", "shared", "frozen"])
 @pytest.mark.parametrize("flat", [False, True])
 def test_a_resumed_run_is_the_same_run_at_every_stage_and_phase(method: str, encoder: str, flat: bool) -> None:
     """Two stages of two and four turns: a pause after each turn, and once more at the end of the stage."""

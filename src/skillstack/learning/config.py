@@ -153,7 +153,8 @@ class TerminalConfig:
     """With that critic: the weight of what came of the action that was taken beyond what the critic thought of it; 0
     trusts the critic alone."""
     again: float = 0.0
-    """The share of its games in practice that it lost before and plays once more, from the start."""
+    """The share of its games in practice that it lost before, or won only slowly, and plays once more, from the
+    start."""
 
     def __post_init__(self) -> None:
         _check(
@@ -191,7 +192,7 @@ class LevelConfig:
     epsilon_episodes: int = 10_000
     """Episodes until epsilon has come down to 0."""
     again: float = 0.0
-    """The share of games that were lost before and are played once more, from the start."""
+    """The share of games that were lost before, or won only slowly, and are played once more, from the start."""
     grammar: bool = True
     """Learn the stochastic temporal grammar, and let it guide the choices."""
     unguided: float = 0.0
@@ -363,11 +364,11 @@ PRESETS = {
         encoder="frozen",
         image_size=60,
         terminal=TerminalConfig(
-            episodes=64_000,
-            target=0.995,
-            practice=PPOConfig(learning_rate=1e-3, epochs=4, batch=32, value=2.0, hindsight=0.0),
+            episodes=128_000,
+            target=0.999,
+            practice=PPOConfig(learning_rate=1e-3, epochs=4, batch=32, gamma=0.9, value=2.0, hindsight=0.0),
             critic=True,
-            again=0.25,
+            again=0.4,
         ),
         level=LevelConfig(
             method="ppo",

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from skillstack.errors import DivergedError
 from skillstack.instructions import TaskArray
 from skillstack.learning.packing import load_optimizer_state, optimizer_state
 from skillstack.policies.agent import seeded
@@ -86,6 +87,10 @@ class Critic:
         for _ in range(UPDATES):
             rows = rng.integers(len(facts), size=BATCH)
             loss = 0.5 * (self._network(_numbers(facts[rows]))[:, 0] - returns[rows]).pow(2).mean()
+            if not bool(loss.detach().isfinite()):
+                raise DivergedError(
+                    f"The critic's loss is {loss.item()}, so learning was stopped before it spoils the weights."
+                )
             self._optimizer.zero_grad(set_to_none=True)
             loss.backward()
             self._optimizer.step()

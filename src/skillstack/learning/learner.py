@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from skillstack.errors import SkillstackError
+from skillstack.errors import DivergedError
 from skillstack.learning.config import A2CConfig, PPOConfig
 from skillstack.learning.critic import Critic, Judgement
 from skillstack.learning.losses import (
@@ -44,10 +44,6 @@ Played = Sequence[tuple[Episode, Any, Judgement | None]]
 
 ROTATION = ("switch", "instruction", "augmented")
 """The order in which the three policies take turns."""
-
-
-class DivergedError(SkillstackError):
-    """A loss is not finite any more."""
 
 
 class LevelLearner:

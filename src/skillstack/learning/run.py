@@ -17,18 +17,19 @@ import torch
 from rich.console import Console
 
 from skillstack import instructions
-from skillstack.errors import SkillstackError
+from skillstack.errors import DivergedError, SkillstackError
 from skillstack.instructions import Vocabulary
 from skillstack.learning.checkpoint import Checkpoints
 from skillstack.learning.config import PRESETS, LevelConfig, TerminalConfig, TrainConfig
 from skillstack.learning.display import Display
-from skillstack.learning.learner import DivergedError
 from skillstack.learning.packing import pack, unpack
 from skillstack.learning.run_folder import COMMAND_FILE, RunFolder, read_config
 from skillstack.learning.trackers import curves, open_trackers
 from skillstack.learning.trainer import Trainer
 from skillstack.policies.agent import Agent
+from skillstack.provenance import source
 from skillstack.rollout.casting import check_fits
+from skillstack.timing import most_memory
 
 FORK_FOLDER = "novel-phase"
 """Where a run keeps its state of the moment at which a novel phase began, numbered by the stage."""
@@ -43,16 +44,22 @@ def begin(config: TrainConfig, path: Path, console: Console, agent: Agent | None
     With an `agent`, all its levels but the top one are finished, and the top one is learned. `command` is what people
     would type to do the same again.
     """
+    config = _resolved(config)
     with RunFolder.create(path, config.to_json()) as folder:
         _note(path, command)
         first = 0 if agent is None else first_stage(config, agent)
         return _train(Trainer(config, agent, first), folder, console)
 
 
+def _resolved(config: TrainConfig) -> TrainConfig:
+    """With as many threads as there are cores here: others would round otherwise when the run is resumed elsewhere."""
+    return replace(config, threads=config.num_threads)
+
+
 def _note(path: Path, command: str) -> None:
-    """Keep the command with the run that it began."""
+    """Keep the command with the run that it began, and what it was typed at."""
     if command:
-        (path / COMMAND_FILE).write_text(command + "\n", encoding="utf-8")
+        (path / COMMAND_FILE).write_text(f"{command}  # {source()}\n", encoding="utf-8")
 
 
 def first_stage(config: TrainConfig, agent: Agent) -> int:
@@ -102,6 +109,7 @@ def fork(source: Path, config: TrainConfig, path: Path, console: Console, comman
             f"{source} has kept no state to go on from: none of its novel phases has begun, or it was trained without "
             "--fork-points."
         )
+    config = _resolved(config)
     with RunFolder.create(path, config.to_json()) as folder:
         _note(path, command)
         return _train(Trainer.from_state(config, unpack(kept[1])["trainer"]), folder, console)
@@ -238,7 +246,8 @@ def _train(trainer: Trainer, folder: RunFolder, console: Console) -> bool:
         except DivergedError as error:
             raise DivergedError(f"{error} The last good checkpoint is kept; see {folder.path}.") from error
         _save(trainer, folder)
-    console.print("\n".join(trainer.timer.root.lines()), style="dim", highlight=False)
+    lines = [*trainer.timer.root.lines(), f"most memory: {most_memory() / 2**30:.2f} GiB"]
+    console.print("\n".join(lines), style="dim", highlight=False)
     if finished:
         console.print(f"The agent is in {folder.agent_path}.", highlight=False, markup=False, soft_wrap=True)
     else:

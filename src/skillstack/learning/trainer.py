@@ -19,8 +19,8 @@ from skillstack.learning.baseline import flat_agent
 from skillstack.learning.config import PPOConfig, TrainConfig
 from skillstack.learning.critic import Critic
 from skillstack.learning.curriculum import Curriculum
+from skillstack.learning.hard import HardGames
 from skillstack.learning.learner import A2CLearner, PPOLearner
-from skillstack.learning.lost import LostGames
 from skillstack.policies.agent import Agent
 from skillstack.policies.grammar import Grammar
 from skillstack.randomness import mix
@@ -51,6 +51,8 @@ class Progress:
     success: dict[str, float]
     """Of each skill, over the last episodes of its tasks."""
     steps_per_second: float
+    seconds_left: float
+    """Of the stage, if it takes all its episodes."""
 
 
 class StageTrainer:
@@ -70,10 +72,10 @@ class StageTrainer:
             enabled=settings.curriculum,
             left_out=config.left_out(),
         )
-        self.lost = LostGames()
+        self.hard = HardGames()
         self.rng = np.random.default_rng((config.seed, stage.level))
         self.episodes = self.steps = self.phase_began = 0
-        self._fresh_steps, self._fresh_seconds = 0, 0.0  # since this object was made
+        self._fresh_steps, self._fresh_episodes, self._fresh_seconds = 0, 0, 0.0  # since this object was made
         self._world = world
         self.learner = self._make_learner()
         hindsight = isinstance(self.learner, PPOLearner)
@@ -159,7 +161,7 @@ class StageTrainer:
             beginner = _make_agent(self.config, self.agent.stages)
             self.agent.levels[self.level].load_state_dict(beginner.levels[self.level].state_dict())
             self.curriculum.forget()
-            self.lost = LostGames()
+            self.hard = HardGames()
 
     @property
     def phase(self) -> str:
@@ -177,7 +179,7 @@ class StageTrainer:
             episodes = self._runner.play(tasks, seeds, self.level, epsilon, top_grammar=guided)
         self.episodes += count
         new = episodes[again:]
-        self.lost.note(tasks, seeds, episodes, again)
+        self.hard.note(tasks, seeds, episodes, again)
         steps = sum(episode.steps for episode in episodes)
         self.steps += steps
         switched = self._record(tasks, episodes, again)
@@ -190,7 +192,8 @@ class StageTrainer:
             self._begin_practice()
             self.phase_began = self.episodes
         seconds = perf_counter() - begin
-        self._fresh_steps, self._fresh_seconds = self._fresh_steps + steps, self._fresh_seconds + seconds
+        self._fresh_steps, self._fresh_episodes = self._fresh_steps + steps, self._fresh_episodes + count
+        self._fresh_seconds += seconds
         return {
             "event": "turn",
             "level": self.stage.level,
@@ -201,7 +204,7 @@ class StageTrainer:
             "updates": self.learner.updates,
             "reward": float(np.mean([episode.rewards[-1] for episode in new])),
             "success": float(np.mean([episode.success for episode in new])),
-            **({"success of lost games": np.mean([episode.success for episode in episodes[:again]])} if again else {}),
+            **({"success of hard games": np.mean([episode.success for episode in episodes[:again]])} if again else {}),
             "windows": windows,
             "epsilon": epsilon,
             **({"guided": guided} if self._grammar else {}),
@@ -214,7 +217,7 @@ class StageTrainer:
         }
 
     def _choose_games(self) -> tuple[list[Instruction], list[int], int]:
-        """Tasks and seeds of a turn's games; the first of them, so many, were lost before."""
+        """Tasks and seeds of a turn's games; the first of them, so many, went badly before."""
         count = self.config.games
         tasks = [self.curriculum.draw(self.rng) for _ in range(count)]
         numbers = np.arange(self.episodes, self.episodes + count)
@@ -222,13 +225,13 @@ class StageTrainer:
         share = self.config.level.again
         if self.terminal:
             share = self.config.terminal.again if self.practising else 0.0
-        once_more = self.lost.draw(int(share * count), self.rng)
+        once_more = self.hard.draw(int(share * count), self.rng)
         for place, (task, seed) in enumerate(once_more):
             tasks[place], seeds[place] = task, seed
         return tasks, seeds, len(once_more)
 
     def _record(self, tasks: list[Instruction], episodes: list[Episode], again: int) -> bool:
-        """Count into the curriculum's windows and, the positive ones, into the grammar; so many were lost before."""
+        """Count into the curriculum's windows and, the positive ones, into the grammar; so many are played again."""
         grammar, switched = self._grammar, False
         for number, (task, episode) in enumerate(zip(tasks, episodes, strict=True)):
             if number >= again:
@@ -244,6 +247,12 @@ class StageTrainer:
         return self._fresh_steps / self._fresh_seconds if self._fresh_seconds else 0.0
 
     @property
+    def seconds_left(self) -> float:
+        """Until the stage has taken all its episodes, by what they took so far."""
+        left = max(self.most_episodes - self.episodes, 0)
+        return left * self._fresh_seconds / self._fresh_episodes if self._fresh_episodes else 0.0
+
+    @property
     def windows(self) -> dict[str, float]:
         shares = {skill: self.curriculum.success(skill) for skill in self.stage.tasks.skills}
         return {skill: share for skill, share in shares.items() if share is not None}
@@ -256,7 +265,7 @@ class StageTrainer:
             "phase_began": self.phase_began,
             "rng": self.rng.bit_generator.state,
             "curriculum": self.curriculum.state(),
-            "lost": self.lost.state(),
+            "hard": self.hard.state(),
             "learner": self.learner.state(),
         }
 
@@ -264,7 +273,7 @@ class StageTrainer:
         self.episodes, self.steps, self.phase_began = state["episodes"], state["steps"], state["phase_began"]
         self.rng.bit_generator.state = state["rng"]
         self.curriculum.load_state(state["curriculum"])
-        self.lost.load_state(state.get("lost", []))
+        self.hard.load_state(state["hard"])
         if self.practising:
             self.learner = self._make_learner()
         self.learner.load_state(state["learner"])
@@ -344,6 +353,7 @@ class Trainer:
             most_episodes=stage.most_episodes,
             success=stage.windows,
             steps_per_second=stage.steps_per_second,
+            seconds_left=stage.seconds_left,
         )
 
     def state(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Lost games are played once more until they are won, and count for nothing but learning."""
+"""Games that went badly are played once more until they go well, and count for nothing but learning."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from tiny import tiny
 
 from skillstack.instructions import Instruction
-from skillstack.learning import lost as module
-from skillstack.learning.lost import LostGames
+from skillstack.learning import hard as module
+from skillstack.learning.hard import HardGames
 from skillstack.learning.trainer import Trainer
 from skillstack.rollout.episode import Episode
 
@@ -21,17 +21,32 @@ RED, BLUE = Instruction("find", "red"), Instruction("find", "blue")
 class Played:
     """As much of an episode as matters here."""
 
-    def __init__(self, success: bool) -> None:
-        self.success = success
+    def __init__(self, success: bool, steps: int = 10) -> None:
+        self.success, self.steps = success, steps
 
 
-def note(games: LostGames, tasks: list[Instruction], seeds: list[int], won: list[bool], again: int = 0) -> None:
+def note(games: HardGames, tasks: list[Instruction], seeds: list[int], won: list[bool], again: int = 0) -> None:
     games.note(tasks, seeds, cast(list[Episode], [Played(success) for success in won]), again)
+
+
+def test_a_game_that_is_won_slowly_stays_until_it_is_won_as_soon_as_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ENOUGH", 1)
+    games, rng = HardGames(), np.random.default_rng(0)
+
+    def played(*steps: int) -> list[Episode]:
+        return cast(list[Episode], [Played(True, count) for count in steps])
+
+    games.note([RED, RED, BLUE], [1, 2, 3], played(10, 10, 41), again=0)  # twice the mean is 40.7
+    assert games.draw(1, rng) == [(BLUE, 3)]
+    games.note([BLUE, RED], [3, 4], played(21, 10), again=1)  # the mean is of new games alone
+    assert games.draw(1, rng) == [(BLUE, 3)]
+    games.note([BLUE, RED], [3, 5], played(20, 10), again=1)
+    assert games.draw(1, rng) == []
 
 
 def test_a_lost_game_stays_until_it_is_won(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "ENOUGH", 2)
-    games, rng = LostGames(), np.random.default_rng(0)
+    games, rng = HardGames(), np.random.default_rng(0)
     note(games, [RED, BLUE, RED], [1, 2, 3], [False, True, False])
     assert sorted(games.draw(2, rng)) == [(RED, 1), (RED, 3)]
     note(games, [RED, RED, BLUE], [1, 3, 4], [True, False, False], again=2)
@@ -40,7 +55,7 @@ def test_a_lost_game_stays_until_it_is_won(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_few_are_not_played_over_and_over() -> None:
-    games = LostGames()
+    games = HardGames()
     note(games, [RED] * 31, list(range(31)), [False] * 31)
     assert games.draw(4, np.random.default_rng(0)) == []
     note(games, [BLUE], [99], [False])
@@ -49,20 +64,20 @@ def test_few_are_not_played_over_and_over() -> None:
 
 def test_the_oldest_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST", 3)
-    games = LostGames()
+    games = HardGames()
     note(games, [RED] * 5, list(range(5)), [False] * 5)
     assert [seed for _, seed in games.state()] == [2, 3, 4]
 
 
 def test_its_state_brings_them_back() -> None:
-    games, back = LostGames(), LostGames()
+    games, back = HardGames(), HardGames()
     note(games, [RED, BLUE], [1, 2**63], [False, False])
     back.load_state(games.state())
     assert back.state() == games.state() == [["find red", 1], ["find blue", 2**63]]
 
 
 @pytest.mark.parametrize("level", [0, 1])
-def test_lost_games_start_as_before_and_do_not_count_for_the_windows(
+def test_hard_games_start_as_before_and_do_not_count_for_the_windows(
     level: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "ENOUGH", 1)
@@ -73,13 +88,13 @@ def test_lost_games_start_as_before_and_do_not_count_for_the_windows(
     stage = trainer.stage
     drawn: set[tuple[str, int]] = set()
     for _ in range(3):
-        before = {(task, seed) for task, seed in stage.lost.state()}
+        before = {(task, seed) for task, seed in stage.hard.state()}
         tasks, seeds, again = stage._choose_games()
         chosen = {(str(task), seed) for task, seed in zip(tasks[:again], seeds[:again], strict=True)}
         assert chosen <= before
         drawn |= chosen
         metrics = stage.turn()
-        assert ("success of lost games" in metrics) <= bool(before)
+        assert ("success of hard games" in metrics) <= bool(before)
     assert drawn
     windows = sum(len(recent) for recent in stage.curriculum.state()["recent"].values())
     assert windows < stage.episodes

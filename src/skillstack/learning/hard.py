@@ -1,8 +1,9 @@
-"""Games that were lost, to be played once more: most games teach a good policy nothing (Jiang et al. 2021)."""
+"""Games that went badly, to be played once more: most games teach a good policy nothing (Jiang et al. 2021)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,15 @@ MOST = 1_000
 """Games that are remembered; the oldest are forgotten."""
 ENOUGH = 32
 """With fewer there would be too little variety."""
+SLOW = 2.0
+"""A game goes badly if it is lost, or takes more than so many times as many steps as new games do on average."""
 
 Game = tuple[Instruction, int]
 """A task and a seed, from which a game starts as it did before."""
 
 
-class LostGames:
-    """The last games that were lost, each until it is won."""
+class HardGames:
+    """The last games that went badly, each until it goes well."""
 
     def __init__(self) -> None:
         self._games: list[Game] = []
@@ -36,10 +39,12 @@ class LostGames:
 
     def note(self, tasks: Sequence[Instruction], seeds: Sequence[int], episodes: Sequence[Episode], again: int) -> None:
         """What became of a turn's games, of which the first `again` were drawn from here."""
-        played = list(zip(tasks, seeds, episodes, strict=True))
-        won = {(task, seed) for task, seed, episode in played[:again] if episode.success}
-        lost = [(task, seed) for task, seed, episode in played[again:] if not episode.success]
-        self._games = [game for game in self._games if game not in won] + lost
+        most = SLOW * fmean(episode.steps for episode in episodes[again:])
+        well = [episode.success and episode.steps <= most for episode in episodes]
+        played = list(zip(tasks, seeds, well, strict=True))
+        gone = {(task, seed) for task, seed, went_well in played[:again] if went_well}
+        new = [(task, seed) for task, seed, went_well in played[again:] if not went_well]
+        self._games = [game for game in self._games if game not in gone] + new
         self._games = self._games[-MOST:]
 
     def state(self) -> list[Any]:
