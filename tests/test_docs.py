@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    *(ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "results" / "README.md"),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 
 
 def test_the_python_of_the_readme_runs() -> None:
@@ -20,11 +23,20 @@ def test_the_python_of_the_readme_runs() -> None:
         exec(block, space)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
 def test_links_lead_to_files_that_are_there(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
         if not target.startswith("http"):
             assert (page.parent / target).exists(), target
+
+
+def test_every_curve_that_is_kept_is_spoken_of() -> None:
+    results = ROOT / "results"
+    words = "".join(page.read_text() for page in PAGES)
+    experiments = {path.stem for path in results.glob("*.json")}
+    for path in results.glob("*.csv"):
+        table_of = path.stem.removesuffix("-curves").removesuffix("-success")
+        assert f"{path.stem}.csv" in words or table_of in experiments, path.name
 
 
 def test_the_pictures_of_the_docs_can_be_drawn_anew() -> None:

@@ -1,0 +1,40 @@
+"""Keep the curve of a run beside the others: python results/curve.py RUN NAME writes results/NAME.csv."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from pathlib import Path
+from typing import Any
+
+from skillstack.instructions import SKILLS
+from skillstack.learning.run_folder import read_metrics
+
+TURNS = 25  # a line for so many turns, and one for the last of each stage
+FIELDS = ("level", "phase", "episodes", "steps", *SKILLS, "not executable", "length")
+
+
+def main() -> None:
+    if len(sys.argv) != 3:
+        sys.exit("Say of which run, and its name here: python results/curve.py RUN NAME")
+    turns = [line for line in read_metrics(Path(sys.argv[1])) if line["event"] == "turn"]
+    with (Path(__file__).parent / f"{sys.argv[2]}.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(_row(line) for line in _some(turns))
+
+
+def _some(turns: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    ends = [turns[place]["level"] != turns[place + 1]["level"] for place in range(len(turns) - 1)] + [True]
+    return [turn for number, (turn, last) in enumerate(zip(turns, ends, strict=True)) if number % TURNS == 0 or last]
+
+
+def _row(turn: dict[str, Any]) -> dict[str, Any]:
+    """With the success of each skill over the last games of its tasks."""
+    row = {name: turn[name] for name in FIELDS if name in turn}
+    shares = {skill: round(share, 4) for skill, share in turn["windows"].items()}
+    return row | shares | {name: round(turn[name], 4) for name in ("not executable", "length")}
+
+
+if __name__ == "__main__":
+    main()
