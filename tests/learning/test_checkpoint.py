@@ -11,13 +11,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_disk import small_disk
 
 from skillstack import disk
 from skillstack.errors import SkillstackError
@@ -379,29 +379,6 @@ def test_a_writer_killed_at_any_moment_loses_at_most_what_it_had_not_finished(tm
 
 
 # A full disk
-
-
-@contextmanager
-def small_disk(folder: Path, size: int) -> Iterator[str]:
-    """A folder with about `size` bytes of space where mounting is allowed, else with a limit on the size of files.
-
-    Gives the way in which writing too much fails.
-    """
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(folder)]
-    try:
-        mounted = subprocess.run(mount, capture_output=True, check=False).returncode == 0
-    except OSError:
-        mounted = False
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    if not mounted:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
-    try:
-        yield "No space left on device" if mounted else "File too large"
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        if mounted:
-            subprocess.run(["umount", str(folder)], check=True)
 
 
 def check_that_saving_fails_cleanly(checkpoints: Checkpoints, number: int, size: int, reason: str) -> None:

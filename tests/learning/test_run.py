@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from small_disk import small_disk
 
 from skillstack.cli import main
 from skillstack.learning.checkpoint import Checkpoints
@@ -159,6 +160,19 @@ def test_a_loss_that_is_not_finite_ends_a_run_by_its_name_and_keeps_its_last_che
     assert re.search(r"The (policy|value) loss is (nan|-?inf)", told)
     assert "last good checkpoint" in told
     assert Checkpoints(tmp_path / "diverged" / "checkpoints").numbers() == [0]
+
+
+def test_a_run_on_a_disk_that_gets_full_resumes_where_there_is_space(
+    finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "elsewhere"
+    with small_disk(tmp_path / "disk", 30_000_000, file_size=9_000_000) as reason:  # a checkpoint of stage 1 has 11 MB
+        assert train("--run", str(tmp_path / "disk" / "run"), *SMALL) == 2
+        shutil.copytree(tmp_path / "disk" / "run", run)
+    assert reason in capsys.readouterr().err.replace("\n", " ")
+    assert train("--resume", str(run)) == 0
+    assert unpack_trainer(run) == unpack_trainer(finished)
+    assert metrics_without_clocks(run) == metrics_without_clocks(finished)
 
 
 def test_a_run_keeps_how_many_threads_it_has_and_what_it_was_made_by(tmp_path: Path) -> None:
