@@ -42,6 +42,8 @@ def test_it_is_as_good_as_it_is_said_to_be(room: str) -> None:
         share = (figures.successes + claim["successes"]) / (figures.games + claim["games"])  # if both are one agent's
         spread = sqrt(max(share * (1 - share), 1e-4) * (1 / figures.games + 1 / claim["games"]))
         assert abs(figures.success - claim["success"]) < 4 * spread, f"{figures.skill} in the {room} room"
+        assert figures.ratio is not None
+        assert figures.ratio < 1.35 * claim["ratio"], f"ways of {figures.skill} in the {room} room"
 
 
 def test_it_knows_all_24_tasks_and_takes_little_room() -> None:
