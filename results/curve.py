@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from skillstack.errors import SkillstackError
 from skillstack.instructions import SKILLS
 from skillstack.learning.run_folder import read_metrics
 
@@ -17,16 +18,29 @@ FIELDS = ("level", "phase", "episodes", "steps", *SKILLS, "not executable", "len
 def main() -> None:
     if len(sys.argv) != 3:
         sys.exit("Say of which run, and its name here: python results/curve.py RUN NAME")
-    turns = [line for line in read_metrics(Path(sys.argv[1])) if line["event"] == "turn"]
-    with (Path(__file__).parent / f"{sys.argv[2]}.csv").open("w", newline="") as file:
+    path = Path(__file__).parent / f"{sys.argv[2]}.csv"
+    if path.exists():
+        sys.exit(f"{path} is there already: choose another name, or remove it.")
+    try:
+        turns = [line for line in read_metrics(Path(sys.argv[1])) if line["event"] == "turn"]
+    except (SkillstackError, OSError) as error:
+        sys.exit(f"{sys.argv[1]} is no run whose metrics can be read ({error}).")
+    rows = [_row(turn) for turn in _some(turns)]
+    if not rows:
+        sys.exit(f"{sys.argv[1]} has not taken a turn yet.")
+    with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
         writer.writeheader()
-        writer.writerows(_row(line) for line in _some(turns))
+        writer.writerows(rows)
 
 
 def _some(turns: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    ends = [turns[place]["level"] != turns[place + 1]["level"] for place in range(len(turns) - 1)] + [True]
-    return [turn for number, (turn, last) in enumerate(zip(turns, ends, strict=True)) if number % TURNS == 0 or last]
+    levels = [*(turn["level"] for turn in turns[1:]), None]
+    return [
+        turn
+        for number, (turn, following) in enumerate(zip(turns, levels, strict=False))
+        if number % TURNS == 0 or turn["level"] != following
+    ]
 
 
 def _row(turn: dict[str, Any]) -> dict[str, Any]:

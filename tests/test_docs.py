@@ -36,7 +36,9 @@ def test_every_curve_that_is_kept_is_spoken_of() -> None:
     experiments = {path.stem for path in results.glob("*.json")}
     for path in results.glob("*.csv"):
         table_of = path.stem.removesuffix("-curves").removesuffix("-success")
-        assert f"{path.stem}.csv" in words or table_of in experiments, path.name
+        assert f"`{path.stem}.csv`" in words or f"results/{path.stem}.csv" in words or table_of in experiments, (
+            path.name
+        )
 
 
 def test_the_pictures_of_the_docs_can_be_drawn_anew() -> None:

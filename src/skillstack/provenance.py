@@ -1,4 +1,4 @@
-"""What made a result: the version, and the commit where the source is a checkout of ours."""
+"""What a run was begun with: the version, and the commit where the source is a checkout of ours."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -72,5 +71,7 @@ class Timer:
 
 def most_memory() -> int:
     """Bytes that this process has had at the most."""
+    import resource  # not there on Windows, where agents can play, but not train
+
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else most * 1024

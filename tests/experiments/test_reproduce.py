@@ -106,6 +106,8 @@ def test_claims_can_be_worked_out_again_from_the_tables(everything: Path) -> Non
 @pytest.mark.parametrize("other", [("--preset", "fast"), ("--encoder", "own")])
 def test_other_variants_leave_no_claim_open(other: tuple[str, str], tmp_path: Path) -> None:
     assert reproduce(tmp_path, "figure-get", *other) == 0
+    shutil.rmtree(tmp_path / "runs")
+    assert reproduce(tmp_path, "figure-get", *other) == 0  # of what was kept
     (path,) = (tmp_path / "results").glob("figure-get-*.json")
     verdicts = {claim["agrees"] for claim in json.loads(path.read_text())["claims"]}
     assert verdicts == {"one seed decides nothing", "-"}
@@ -113,10 +115,12 @@ def test_other_variants_leave_no_claim_open(other: tuple[str, str], tmp_path: Pa
 
 def test_the_cost_is_that_of_all_runs_each_counted_once_and_of_the_measuring(everything: Path) -> None:
     took = [json.loads(path.read_text()) for path in everything.glob(f"runs/**/{FINISHED_FILE}")]
-    looks = [json.loads(path.read_text()) for path in everything.glob("results/jobs/**/*.json")]
+    kept = [json.loads(path.read_text()) for path in everything.glob("results/jobs/**/*.json")]
     training, measuring = (
-        sum(run["seconds"] for run in part) / 3600 for part in (took, [look for look in looks if "asked" in look])
+        sum(run["seconds"] for run in part) / 3600 for part in (took, [record for record in kept if "asked" in record])
     )
+    told = [json.loads(path.read_text())["measuring"] for path in everything.glob("results/*.json")]
+    assert sum(told) / 3600 == pytest.approx(measuring)
     assert measuring > 0
     page = (everything / "docs" / "results.md").read_text()
     assert f"**Whole cost so far: {training + measuring:.2f} core hours**, {training:.2f} of training" in page
@@ -185,6 +189,17 @@ def test_what_was_recorded_before_agents_were_kept_is_kept_when_it_is_at_hand(ev
     shutil.rmtree(kept)
     assert reproduce(tmp_path, "figure-get") == 0
     assert digest(kept) == before
+
+
+def test_a_record_that_lacks_what_is_kept_now_is_made_anew(everything: Path, tmp_path: Path) -> None:
+    for name in ("results", "runs"):
+        shutil.copytree(everything / name, tmp_path / name)
+    record = tmp_path / "results" / RECORDS_FOLDER / VARIANT / "pi1-no-grammar-s0.json"
+    whole = json.loads(record.read_text())
+    older = {**whole, "turns": {name: part for name, part in whole["turns"].items() if name != "windows"}}
+    record.write_text(json.dumps(older))
+    assert reproduce(tmp_path, "figure-get") == 0
+    assert json.loads(record.read_text()) == whole
 
 
 def test_a_record_made_with_other_settings_is_refused(

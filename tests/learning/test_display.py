@@ -35,5 +35,5 @@ def test_where_there_is_no_terminal_it_is_plain_lines() -> None:
     (line,) = shown(terminal=False, width=200).splitlines()
     assert line == (
         "pi_3 of 3: stack, all tasks: 12,345 episodes  find 0.991, get 0.982, put 1.000, stack 0.973  1,234 steps/s  "
-        "at most 13 min left of this stage"
+        "some 13 min left of this stage"
     )

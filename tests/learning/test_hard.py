@@ -44,6 +44,16 @@ def test_a_game_that_is_won_slowly_stays_until_it_is_won_as_soon_as_others(monke
     assert games.draw(1, rng) == []
 
 
+def test_a_game_is_slow_beside_those_of_its_own_skill(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ENOUGH", 1)
+    games = HardGames()
+    put, stack = Instruction("put", "red"), Instruction("stack", "red")
+    steps = (1, 1, 1, 9, 30, 30)  # the long "put" is slow, and "stack" takes its time
+    episodes = cast(list[Episode], [Played(True, count) for count in steps])
+    games.note([put, put, put, put, stack, stack], list(range(6)), episodes, again=0)
+    assert games.state() == [["put red", 3]]
+
+
 def test_a_lost_game_stays_until_it_is_won(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "ENOUGH", 2)
     games, rng = HardGames(), np.random.default_rng(0)

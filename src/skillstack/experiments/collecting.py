@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 from typing import Any
 
-from skillstack.experiments.data import LAST, POINTS, Curve, Run, Score
+from skillstack.experiments.data import POINTS, Curve, Run, Score
 from skillstack.experiments.jobs import Training
 from skillstack.experiments.records import Record
 from skillstack.learning.curriculum import NOVEL
 
 SOLVED = 0.9
-"""The success from which on a skill counts as learned."""
+"""The success from which on a skill counts as learned, if it stays there for some turns."""
+STAYS = 5
 
 
 def curve_of(job: Training, record: Record, panel: str, method: str, *, novel_only: bool = False) -> Curve:
@@ -39,20 +40,21 @@ def curve_of(job: Training, record: Record, panel: str, method: str, *, novel_on
         success=tuple(fmean(line["success"] for line in point) for point in points),
         switch=None if switch is None else switch - start,
         most=most,
-        solved=_solved(turns, start, most),
+        solved=_solved(turns, len(config.make_stages()[level].tasks.skills), start, most),
     )
 
 
-def _solved(turns: Sequence[dict[str, Any]], start: int, most: int) -> int:
-    """When each skill was at SOLVED over the last games of its tasks, for LAST turns in a row; `most` if never.
+def _solved(turns: Sequence[dict[str, Any]], num_skills: int, start: int, most: int) -> int:
+    """When each skill was at SOLVED over the last games of its tasks, and stayed there; `most` if never.
 
-    Only with the novel phase do all skills have games.
+    A base skill's last games may be of the base phase; the new one has games only since then.
     """
     high = 0
     for line in turns:
-        good = line["phase"] == NOVEL and min(line["windows"].values()) >= SOLVED
+        shares = line["windows"].values()
+        good = line["phase"] == NOVEL and len(shares) == num_skills and min(shares) >= SOLVED
         high = high + 1 if good else 0
-        if high == LAST:
+        if high == STAYS:
             return int(line["episodes"]) - start
     return most
 

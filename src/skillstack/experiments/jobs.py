@@ -136,6 +136,10 @@ class Training:
     def recorded(self) -> tuple[str, ...]:
         return (*COST, "agent", "turns")
 
+    def is_whole(self, record: dict[str, Any]) -> bool:
+        """Whether a record has all that is kept of turns now; pi_0 is not drawn, so its first ones will do."""
+        return self.start is None or set(KEPT_OF_TURNS) <= set(record["turns"])
+
     def record(self, runs: Path) -> dict[str, Any]:
         """What it took, and how it learned, turn by turn."""
         took = self._took(runs)

@@ -15,7 +15,8 @@ Each section is made by `skillstack reproduce NAME`, and this page by all of the
 number is a mean over seeds (and colours, where there are colours) with its 95 % bootstrap interval; for four or more
 seeds a measure of a learning curve is an interquartile mean. Success has the interquartile mean over seeds and colours
 beside it (IQM). "agrees" compares intervals: "not clear" means that they overlap; a figure of the paper agrees if it
-is no farther than 0.02 from our interval. A method that learned its stage before its last episode counts from there on
+is no farther than 0.02 from our interval, and "no difference seen" says that intervals overlap where the claim is that
+nothing changes. A method that learned its stage before its last episode counts from there on
 as it ended. Rewards are put into [0, 1] as in the paper: the least that a method can get, -0.5 for a hierarchy and 0
 for a flat policy, is 0. Frames have 60 x 60 pixels in place of the paper's 84 x 84: a run takes half the time, and as
 many episodes.
@@ -37,7 +38,8 @@ What was wrong in earlier versions of this page:
 - Until 17 November 2026 it showed figure 3a by five runs of seed 0 whose grammar was not smoothed and whose pi_0 had
   practised less; their cost was by the clock, with some 35 minutes of pauses in it.
 - "Episodes until success is 0.9" looked at all tasks of a stage together and, shortly after the novel phase had begun,
-  at games of the base phase, too. That would have favoured the two-phase curriculum; no figure had been published.
+  at games of the base phase, too. That would have favoured the two-phase curriculum; no figure had been published. Now
+  each skill counts by the last 200 games of each of its tasks, which for a base skill may still be of the base phase.
 """
 
 KINDS = {
@@ -67,7 +69,7 @@ def _cost(results: Iterable[dict[str, Any]]) -> str:
     if not runs:
         return "**Whole cost so far: none; nothing has been run yet.**\n"
     hours = sum(run["seconds"] for run in runs.values()) / 3600
-    measuring = sum(data["measuring"] for data in results) / 3600
+    measuring = sum(data.get("measuring", 0.0) for data in results) / 3600
     steps = sum(run["steps"] for run in runs.values())
     toy = any(data["scale"] == "toy" for data in results)
     warning = " **At toy size, where nothing is learned: these numbers mean nothing.**" if toy else ""
@@ -103,7 +105,7 @@ def _section(data: dict[str, Any]) -> str:
 def _variant(variant: str) -> str:
     preset, _, encoder = variant.rpartition("-")
     words = {"frozen": "pi_0's encoder frozen and shared", "own": "an encoder of its own for each level"}
-    learning = {"fast": "PPO with hindsight in place of A2C, all else as in preset paper"}
+    learning = {"fast": "Preset fast at the levels (PPO with hindsight, at most 20,000 episodes) on the same pi_0"}
     return f"{learning.get(preset, f'Preset {preset}')}, {words.get(encoder, encoder)}"
 
 

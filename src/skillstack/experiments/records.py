@@ -35,8 +35,10 @@ class Records:
         self._jobs = {job.name: job for job in jobs}
 
     def __contains__(self, job: Job) -> bool:
-        """Whether there is a record of the job; a measurement's counts if the same was asked, of the same agent."""
+        """Whether there is a record of the job with all that it has now; of a measurement, of the same agent."""
         if not self._file(job).exists():
+            return False
+        if isinstance(job, Training) and not job.is_whole(self.read(job)):
             return False
         return not isinstance(job, Looking) or (self._is_same(job) and self._of(job) == self.read(job)["of"])
 
@@ -71,7 +73,10 @@ class Records:
                 continue
             expected = self.read(job)["agent"]
             if _digest(self._agent_files(job)) != expected:
-                raise SkillstackError(f"{self._agent(job)} is not the agent of {path}; restore it, or remove both.")
+                below = f" or {self._agent(self._jobs[job.start.job])}, which it stands on," if job.start else ""
+                raise SkillstackError(
+                    f"{self._agent(job)} is not the agent of {path}; restore it{below} or remove both."
+                )
             if job.finished(self._runs) and digest(self._runs / job.name / AGENT_FOLDER) != expected:
                 raise SkillstackError(
                     f"{self._runs / job.name} has another agent than {path}; move it away, or choose another folder "
@@ -104,13 +109,14 @@ class Records:
             record = {"format": FORMAT, "format_version": FORMAT_VERSION, "made": self._made(job)}
             if isinstance(job, Training):
                 agent = _read(self._runs / job.name / AGENT_FOLDER)
-                record["agent"] = _digest(agent)
+                record["agent"], record["files"] = _digest(agent), sorted(agent)
                 whole = self._agent(job).exists() or not job.kept
                 if whole and job in self and self.read(job)["agent"] == record["agent"]:
                     continue
                 if job.kept:
                     below = self._files_below(job)
                     own = {name: data for name, data in agent.items() if below.get(name) != data}
+                    self._file(job).unlink(missing_ok=True)  # so that a record is never of another agent
                     _write(self._agent(job), own)
             elif isinstance(job, Looking):
                 if job in self:
@@ -147,8 +153,9 @@ class Records:
         return job.kept and (job.start is None or self._agent(job).exists())
 
     def _agent_files(self, job: Training) -> Files:
-        """The agent that is kept with a job's record."""
-        return self._files_below(job) | _read(self._agent(job))
+        """The agent that is kept with a job's record; it need not have all files of the one that it stands on."""
+        found = self._files_below(job) | _read(self._agent(job))
+        return {name: data for name, data in found.items() if name in self.read(job).get("files", found)}
 
     def _files_below(self, job: Training) -> Files:
         """What is kept of the agent that a job starts from."""
@@ -169,7 +176,7 @@ def _digest(files: Files) -> str:
 
 
 def _read(folder: Path) -> Files:
-    return {path.name: path.read_bytes() for path in folder.glob("*")}
+    return {path.name: path.read_bytes() for path in folder.glob("*") if path.suffix in (".json", ".safetensors")}
 
 
 def _write(folder: Path, files: Files) -> None:

@@ -59,5 +59,5 @@ class Display:
             self._console.print(f"{policy}{progress.level} knows its base tasks: now all tasks.", highlight=False)
         if not self._console.is_terminal and monotonic() - self._spoken > SECONDS_BETWEEN_LINES:
             self._spoken = monotonic()
-            left = f"at most {max(round(progress.seconds_left / 60), 1):,} min left of this stage"
+            left = f"some {max(round(progress.seconds_left / 60), 1):,} min left of this stage"
             self._console.print(f"{name}  {words}  {left}", highlight=False)

@@ -16,7 +16,7 @@ MOST = 1_000
 ENOUGH = 32
 """With fewer there would be too little variety."""
 SLOW = 2.0
-"""A game goes badly if it is lost, or takes more than so many times as many steps as new games do on average."""
+"""A game goes badly if it is lost, or takes more than so many times as many steps as its skill's new games do."""
 
 Game = tuple[Instruction, int]
 """A task and a seed, from which a game starts as it did before."""
@@ -39,8 +39,14 @@ class HardGames:
 
     def note(self, tasks: Sequence[Instruction], seeds: Sequence[int], episodes: Sequence[Episode], again: int) -> None:
         """What became of a turn's games, of which the first `again` were drawn from here."""
-        most = SLOW * fmean(episode.steps for episode in episodes[again:])
-        well = [episode.success and episode.steps <= most for episode in episodes]
+        steps: dict[str, list[int]] = {}
+        for task, episode in zip(tasks[again:], episodes[again:], strict=True):
+            steps.setdefault(task.skill, []).append(episode.steps)
+        most = {skill: SLOW * fmean(counts) for skill, counts in steps.items()}
+        well = [
+            episode.success and episode.steps <= most.get(task.skill, episode.steps)
+            for task, episode in zip(tasks, episodes, strict=True)
+        ]
         played = list(zip(tasks, seeds, well, strict=True))
         gone = {(task, seed) for task, seed, went_well in played[:again] if went_well}
         new = [(task, seed) for task, seed, went_well in played[again:] if not went_well]

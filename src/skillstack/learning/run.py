@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import signal
 import sys
@@ -16,7 +17,7 @@ from typing import Any
 import torch
 from rich.console import Console
 
-from skillstack import instructions
+from skillstack import instructions, provenance
 from skillstack.errors import DivergedError, SkillstackError
 from skillstack.instructions import Vocabulary
 from skillstack.learning.checkpoint import Checkpoints
@@ -27,7 +28,6 @@ from skillstack.learning.run_folder import COMMAND_FILE, RunFolder, read_config
 from skillstack.learning.trackers import curves, open_trackers
 from skillstack.learning.trainer import Trainer
 from skillstack.policies.agent import Agent
-from skillstack.provenance import source
 from skillstack.rollout.casting import check_fits
 from skillstack.timing import most_memory
 
@@ -52,14 +52,14 @@ def begin(config: TrainConfig, path: Path, console: Console, agent: Agent | None
 
 
 def _resolved(config: TrainConfig) -> TrainConfig:
-    """With as many threads as there are cores here: others would round otherwise when the run is resumed elsewhere."""
+    """With a number of threads, where it was one a core: another number rounds otherwise, and the run would differ."""
     return replace(config, threads=config.num_threads)
 
 
 def _note(path: Path, command: str) -> None:
     """Keep the command with the run that it began, and what it was typed at."""
     if command:
-        (path / COMMAND_FILE).write_text(f"{command}  # {source()}\n", encoding="utf-8")
+        (path / COMMAND_FILE).write_text(f"{command}  # {provenance.source()}\n", encoding="utf-8")
 
 
 def first_stage(config: TrainConfig, agent: Agent) -> int:
@@ -82,6 +82,12 @@ def resume(path: Path, console: Console) -> bool:
         folder.truncate_metrics(state["metrics"])
         trainer = Trainer.from_state(config, state["trainer"])
         console.print(f"Going on with {path} after {trainer.turns_taken} turns.", highlight=False)
+        if config.threads > (os.cpu_count() or 1):
+            console.print(
+                f"It was begun with {config.threads} threads, and goes on with as many to be the same run; there are "
+                f"{os.cpu_count()} cores here, so it will be slow.",
+                style="yellow", highlight=False,
+            )  # fmt: skip
         return _train(trainer, folder, console)
 
 

@@ -29,7 +29,7 @@ CHECKPOINTS_FOLDER = "checkpoints"
 AGENT_FOLDER = "agent"
 TENSORBOARD_FOLDER = "tensorboard"
 COMMAND_FILE = "command.txt"
-"""What was typed to begin a run."""
+"""What was typed to begin a run, and at which commit."""
 LOCK_FILE = ".lock"
 
 

@@ -273,7 +273,7 @@ class StageTrainer:
         self.episodes, self.steps, self.phase_began = state["episodes"], state["steps"], state["phase_began"]
         self.rng.bit_generator.state = state["rng"]
         self.curriculum.load_state(state["curriculum"])
-        self.hard.load_state(state["hard"])
+        self.hard.load_state(state.get("hard", state.get("lost", [])))  # they were the lost ones alone
         if self.practising:
             self.learner = self._make_learner()
         self.learner.load_state(state["learner"])
