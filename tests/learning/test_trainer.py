@@ -223,8 +223,16 @@ def test_the_terminal_policy_practises_with_its_encoder_frozen_once_it_has_learn
 
 
 def test_the_terminal_policy_must_learn_to_see_first() -> None:
-    with pytest.raises(SkillstackError, match='"seeing" must be at least 1'):
+    with pytest.raises(SkillstackError, match="must learn to see first"):
         tiny(seeing=0)
+
+
+def test_a_terminal_policy_that_sees_already_practises_at_once() -> None:
+    trainer = Trainer(tiny(stages="find", seeing=0, tune=True, critic=True))
+    encoder, policy = weights(trainer.agent.encoders[0]), weights(trainer.agent.levels[0])
+    assert trainer.stage.turn()["phase"] == "practice"
+    assert not moved(encoder, weights(trainer.agent.encoders[0]))
+    assert moved(policy, weights(trainer.agent.levels[0])) == {"trunk", "action_head", "value_head"}
 
 
 def test_by_a2c_the_terminal_policy_does_not_practise() -> None:

@@ -142,7 +142,7 @@ class TerminalConfig:
     """PPO of stage 0, until it has learned to see."""
     seeing: int = 16_000
     """Episodes in which it learns to see: after them its encoder is frozen, and the policy practises with it. With as
-    many as `episodes` it does not practise."""
+    many as `episodes` it does not practise. 0 is for --tune alone: it practises with what it sees already."""
     practice: PPOConfig = field(default_factory=lambda: PPOConfig(epochs=4, batch=64, hindsight=0.0))
     """PPO from there on. Without hindsight: it imitates what is done anyway, until three of eight actions are left."""
     critic: bool = False
@@ -162,7 +162,7 @@ class TerminalConfig:
             episodes=AT_LEAST_ONE,
             epsilon=SHARE,
             target=POSITIVE,
-            seeing=AT_LEAST_ONE,
+            seeing=POSITIVE,
             beyond=POSITIVE,
             again=SOME,
         )
@@ -286,6 +286,8 @@ class TrainConfig:
         )  # fmt: skip
         if self.a2c.v_trace and "a2c" not in (self.level.method, self.terminal.method):
             raise SkillstackError("V-trace is for A2C: say --method a2c or --preset paper, too.")
+        if self.terminal.seeing < 1 and not self.tune:
+            raise SkillstackError("A new pi_0 must learn to see first: --terminal.seeing 0 is for --tune alone.")
         if self.tune and self.flat:
             raise SkillstackError("The flat baseline learns what --stages says; --tune is for a hierarchy.")
 
