@@ -15,7 +15,7 @@ from torch import nn
 from skillstack import Instruction
 from skillstack.errors import DivergedError, SkillstackError
 from skillstack.learning.config import TrainConfig
-from skillstack.learning.learner import ROTATION, A2CLearner
+from skillstack.learning.learner import ROTATION, A2CLearner, PPOLearner
 from skillstack.learning.packing import pack, unpack
 from skillstack.learning.trainer import Trainer
 from skillstack.policies.grammar import Grammar
@@ -249,6 +249,37 @@ def test_a_level_learns_by_ppo_as_a_whole_but_for_the_value_of_its_switch() -> N
     assert moved(before, weights(trainer.agent.levels[1])) <= {"trunk", *heads}
     assert not moved(below, weights(trainer.agent.levels[0]))
     assert metrics["updates"] > 0
+
+
+def by_ppo(**changes: Any) -> TrainConfig:
+    config = tiny(**changes)
+    return replace(config, level=replace(config.level, method="ppo"))
+
+
+@pytest.mark.parametrize(("rare", "again"), [(1.1, True), (0.0, False)])
+def test_successes_of_rare_skills_are_kept_and_imitated_again(
+    rare: float, again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Above 1 every skill is rare, with 0 none is."""
+    monkeypatch.setattr("skillstack.learning.learner.RARE", rare)
+    trainer = level_one(by_ppo())
+    told = [trainer.stage.turn() for _ in range(4)]
+    assert any("loss of imitation" in metrics for metrics in told)
+    assert any("loss of imitation again" in metrics for metrics in told) == again
+
+
+def test_what_is_kept_of_rare_skills_is_imitated_while_they_are_rare() -> None:
+    trainer = level_one(by_ppo(games=32))
+    learner = trainer.stage.learner
+    assert isinstance(learner, PPOLearner)
+    for _ in range(3):
+        trainer.stage.turn()
+    kept = learner._kept.spans_of(np.arange(2))
+    assert len(kept)
+    skills = learner._kept.batch(kept).tasks[:, 0].tolist()
+    for skill in (0, 1):
+        assert len(learner._kept.spans_of(np.array([skill]))) == skills.count(skill)
+    assert not len(learner._kept.spans_of(np.array([], dtype=np.int64)))
 
 
 def test_epsilon_comes_down_in_a_line_and_the_terminal_policy_has_one_of_its_own() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -42,8 +44,16 @@ Render = Callable[[Any], Frames]
 Played = Sequence[tuple[Episode, Any, Judgement | None]]
 """Fresh episodes, each with its frozen features and with what a critic thinks of it, if there are such."""
 
+Spans = npt.NDArray[np.int64]
+"""Numbers of spans in a replay."""
+
 ROTATION = ("switch", "instruction", "augmented")
 """The order in which the three policies take turns."""
+
+RARE = 0.5
+"""A skill is rare if fewer of a turn's games of it are achieved: its successes are kept and imitated again."""
+KEPT_SPANS, AGAIN_SPANS = 1_000, 16
+"""So many are kept, the newest, and so many of them are imitated in each update."""
 
 
 class LevelLearner:
@@ -209,6 +219,8 @@ class PPOLearner(LevelLearner):
         # The grammar that guides a hierarchical level's choices is left out of its probabilities, as in the paper:
         # with it, PPO's clipping would keep the level from unlearning what the grammar is too sure of.
         self._behaviour = isinstance(self.policy, FlatPolicy)
+        self._rare = np.zeros(0, np.int64)  # skills, by this turn's games
+        self._kept = Replay(KEPT_SPANS, config.gamma, behaviour=self._behaviour)
 
     def learn(self, episodes: Sequence[Episode], rng: np.random.Generator, before: int = 0) -> dict[str, float]:
         """Learn from fresh episodes; so many others came before them in this phase."""
@@ -217,6 +229,7 @@ class PPOLearner(LevelLearner):
             group["lr"] = self.config.learning_rate * left
         terms: Terms | None = None
         played = list(zip(episodes, self.frozen_features(episodes), self._judge(episodes, rng), strict=True))
+        self._keep_rare(played, rng)
         for _ in range(self.config.epochs):
             order = rng.permutation(len(played))
             for part in np.array_split(order, max(1, len(played) // self.config.batch)):
@@ -252,7 +265,10 @@ class PPOLearner(LevelLearner):
             if config.even:
                 uneven = masked_mean(unevenness(output), meant.decisions.mask)
                 losses["unevenness"] = config.even * left * uneven
-            losses |= self._hindsight_losses(fresh, features)
+            losses |= self._imitation(fresh, fresh.spans(hindsight=True), features, "imitation")
+            kept = self._kept.spans_of(self._rare)
+            again = rng.choice(kept, min(AGAIN_SPANS, len(kept)), replace=False)
+            losses |= self._imitation(self._kept, again, None, "imitation again")
         self.descend(losses)
         self.updates += 1
         return Terms(losses, terms.statistics)
@@ -273,15 +289,35 @@ class PPOLearner(LevelLearner):
                     fresh.add_hindsight(episode, self._tasks, 1.0, self.config.hindsight_steps, rng)
         return fresh
 
-    def _hindsight_losses(self, fresh: Replay, features: Tensor) -> dict[str, Tensor]:
-        spans = fresh.spans(hindsight=True)
+    def _keep_rare(self, played: Played, rng: np.random.Generator) -> None:
+        """Keep what was achieved of rare skills: what is won once in a hundred games is else forgotten until then."""
+        if isinstance(self.policy, FlatPolicy) or not self.config.hindsight:
+            return
+        tried, won = Counter[int](), Counter[int]()
+        for episode, *_ in played:
+            tried[int(episode.task[0])] += 1
+            won[int(episode.task[0])] += episode.success
+        self._rare = np.array([skill for skill in tried if won[skill] < RARE * tried[skill]], np.int64)
+        rare = np.isin(self._tasks[:, 0], self._rare)
+        for episode, frozen, _ in played:
+            assert episode.reached is not None, "the runner was not asked for hindsight"
+            if (episode.reached[1:] & ~episode.reached[:-1])[:, rare].any():
+                self._kept.add(episode, frozen)
+                self._kept.add_hindsight(episode, self._tasks, 1.0, self.config.hindsight_steps, rng)
+
+    def _imitation(self, replay: Replay, spans: Spans, features: Tensor | None, name: str) -> dict[str, Tensor]:
+        """Losses of imitating some spans; of their own features, or of those of all rows."""
         if not len(spans):
             return {}
-        batch, weight = fresh.batch(spans), self.config.hindsight
-        losses = imitation_terms(self._output(features, batch), batch.decisions).losses
+        batch, weight = replay.batch(spans), self.config.hindsight
+        if features is None:
+            features = self.features(replay.states(batch.rows))
+        else:
+            features = features[torch.from_numpy(batch.rows)]
+        losses = imitation_terms(self.policy.unroll(features, batch.tasks, batch.there), batch.decisions).losses
         return {
-            "imitation": weight * losses["imitation"],
-            "imitation value": weight * self.config.value * losses["imitation value"],
+            name: weight * losses["imitation"],
+            f"{name} value": weight * self.config.value * losses["imitation value"],
         }
 
     def _output(self, features: Tensor, batch: Batch) -> Output:
@@ -289,11 +325,14 @@ class PPOLearner(LevelLearner):
 
     def state(self) -> dict[str, Any]:
         critic = {"critic": self.critic.state()} if self.critic is not None else {}
-        return {"optimizer": optimizer_state(self.optimizer), "updates": self.updates, **critic}
+        kept = {"kept": self._kept.state()} if len(self._kept) else {}
+        return {"optimizer": optimizer_state(self.optimizer), "updates": self.updates, **kept, **critic}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         load_optimizer_state(self.optimizer, state["optimizer"])
         self.updates = state["updates"]
+        if "kept" in state:
+            self._kept.load_state(state["kept"])
         if self.critic is not None:
             self.critic.load_state(state["critic"])
 

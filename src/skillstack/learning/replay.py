@@ -66,6 +66,11 @@ class Replay:
         """The numbers of the spans that are episodes as they were meant, or those seen in hindsight."""
         return np.flatnonzero(self._spans["hindsight"].values == hindsight)
 
+    def spans_of(self, skills: Array) -> npt.NDArray[np.int64]:
+        """The numbers of the spans seen in hindsight whose tasks are of these skills."""
+        spans = self.spans(hindsight=True)
+        return spans[np.isin(self._spans["task"].values[spans, 0], skills)]
+
     def add(self, episode: Episode, features: Array | None = None, more: Mapping[str, Array] | None = None) -> None:
         """Keep an episode; `features` in place of its states, and `more` about its decisions."""
         start = self.num_decisions
