@@ -1,5 +1,7 @@
 """Make `pretrained/` of finished runs: python pretrained/ship.py RUN [RUN ...], each run on top of the one before.
 
+RUN@LEVEL is a run of which only the levels up to that one were used.
+
 The agent is saved in half precision, and what is evaluated is what was saved.
 """
 
@@ -8,6 +10,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -28,19 +31,21 @@ PAPER = {
 }
 MARK = "<!-- the shipped agent, by pretrained/ship.py -->\n"
 CURVE = ("level", "phase", "episodes", "steps", "seconds")
+LEVELS = 4
 
 
 def main() -> None:
-    runs = [Path(name) for name in sys.argv[1:]]
+    used = [name.partition("@") for name in sys.argv[1:]]
+    runs = {Path(name): int(level or LEVELS) for name, _, level in used}
     if not runs:
-        sys.exit("Say of which runs: python pretrained/ship.py RUN [RUN ...]")
+        sys.exit("Say of which runs: python pretrained/ship.py RUN[@LEVEL] [RUN ...]")
     torch.set_num_threads(1)
-    Agent.load(runs[-1] / "agent").save(HERE / "agent", half=True)
+    Agent.load(list(runs)[-1] / "agent").save(HERE / "agent", half=True)
     settings = [json.loads((run / "config.json").read_text())["config"] for run in runs]
     (HERE / "config.json").write_text(json.dumps(settings, indent=1) + "\n")
-    curve = [row for run in runs for row in _curve(run)]
+    curve = [row for run, top in runs.items() for row in _curve(run) if row["level"] <= top]
     with (HERE / "metrics.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=[*CURVE, "success"], lineterminator="\n")
+        writer = csv.DictWriter(file, fieldnames=["run", *CURVE, "success"], lineterminator="\n")
         writer.writeheader()
         writer.writerows(curve)
     evaluations = [_evaluate(big) for big in (False, True)]
@@ -52,17 +57,18 @@ def main() -> None:
 
 
 def _curve(run: Path) -> list[dict[str, Any]]:
-    """A line for every 25th turn, with the seconds of play and learning so far in its stage."""
+    """A line for every 25th turn, with the seconds of one core that its stage took so far."""
     rows, seconds, level = [], 0.0, None
     events = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     turns = [event for event in events if event["event"] == "turn"]
     for number, turn in enumerate(turns):
-        seconds = turn["seconds"] + (seconds if turn["level"] == level else 0.0)
+        seconds = turn["core seconds"] + (seconds if turn["level"] == level else 0.0)
         level = turn["level"]
         last = number + 1 == len(turns) or turns[number + 1]["level"] != level
         if number % 25 == 0 or last:
             success = " ".join(f"{skill}={share:.3f}" for skill, share in turn["windows"].items())
-            rows.append({**{name: turn[name] for name in CURVE}, "seconds": round(seconds), "success": success})
+            kept = {name: turn[name] for name in CURVE}
+            rows.append({"run": run.name, **kept, "seconds": round(seconds), "success": success})
     return rows
 
 
@@ -82,8 +88,9 @@ def _summary(evaluations: list[Evaluation]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _page(runs: list[Path], curve: list[dict[str, Any]], evaluations: list[Evaluation]) -> str:
-    ends = {row["level"]: row for row in curve}
+def _page(runs: Iterable[Path], curve: list[dict[str, Any]], evaluations: list[Evaluation]) -> str:
+    ends = {(row["run"], row["level"]): row for row in curve}
+    minutes = sum(row["seconds"] for row in ends.values()) / 60
     lines = [
         "# The shipped agent",
         "",
@@ -92,12 +99,14 @@ def _page(runs: list[Path], curve: list[dict[str, Any]], evaluations: list[Evalu
         "",
         *[f"    {(run / COMMAND_FILE).read_text().strip()}" for run in runs],
         "",
-        "| level | episodes | primitive steps | minutes of play and learning |",
-        "|---|---|---|---|",
+        "| run | level | episodes | primitive steps | minutes of one core |",
+        "|---|---|---|---|---|",
         *[
-            f"| pi_{k} | {row['episodes']:,} | {row['steps']:,} | {row['seconds'] / 60:.0f} |"
-            for k, row in ends.items()
+            f"| {run} | pi_{level} | {row['episodes']:,} | {row['steps']:,} | {row['seconds'] / 60:.0f} |"
+            for (run, level), row in ends.items()
         ],
+        "",
+        f"In all {minutes:.0f} minutes of one core.",
         "",
         f"{GAMES:,} games of each skill, seed 1, that it was not trained on (`evaluation.json`); it has never seen the",
         "big room before:",
@@ -114,6 +123,12 @@ def _page(runs: list[Path], curve: list[dict[str, Any]], evaluations: list[Evalu
                 f"{figures.success_high:.3f} | {paper:.3f} | {steps:.1f}; {shortest:.1f} | {steps / shortest:.2f} | "
                 f"{figures.ratio:.2f} |"
             )
+        taken, fewest = (
+            sum(getattr(figures, name) for figures in result.skills) for name in ("steps_of_successes", "shortest")
+        )
+        lines.append(
+            f"| {result.room} | all | | | | {taken / LEVELS:.1f}; {fewest / LEVELS:.1f} | {taken / fewest:.2f} | |"
+        )
     return "\n".join(lines) + "\n"
 
 
