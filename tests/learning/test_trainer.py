@@ -268,7 +268,8 @@ def test_successes_of_rare_skills_are_kept_and_imitated_again(
     assert any("loss of imitation again" in metrics for metrics in told) == again
 
 
-def test_what_is_kept_of_rare_skills_is_imitated_while_they_are_rare() -> None:
+def test_what_is_kept_of_rare_skills_is_imitated_while_they_are_rare(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("skillstack.learning.learner.RARE", 0.5)
     trainer = level_one(by_ppo(games=32))
     learner = trainer.stage.learner
     assert isinstance(learner, PPOLearner)

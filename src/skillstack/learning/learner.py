@@ -51,8 +51,8 @@ ROTATION = ("switch", "instruction", "augmented")
 """The order in which the three policies take turns."""
 
 RARE = 0.1
-"""A skill is rare if fewer of a turn's games of it are achieved: its successes are kept and imitated again. Only until it
-is found: later, what succeeded by chance is no longer worth imitating."""
+"""A skill is rare if fewer of a turn's games of it are achieved: its successes are kept and imitated again. Only until
+it is found: later, what succeeded by chance is no longer worth imitating."""
 KEPT_SPANS, AGAIN_SPANS = 1_000, 16
 """So many are kept, the newest, and so many of them are imitated in each update."""
 
