@@ -1,6 +1,7 @@
 """Make `pretrained/` of finished runs: python pretrained/ship.py RUN [RUN ...], each run on top of the one before.
 
-RUN@LEVEL is a run of which only the levels up to that one were used.
+RUN@LEVEL is a run of which only the levels up to that one were used. A run that went on with a lower level (--tune) once
+those above it were learned gives that level alone.
 
 The agent is saved in half precision, and what is evaluated is what was saved.
 """
@@ -40,7 +41,7 @@ def main() -> None:
     if not runs:
         sys.exit("Say of which runs: python pretrained/ship.py RUN[@LEVEL] [RUN ...]")
     torch.set_num_threads(1)
-    Agent.load(list(runs)[-1] / "agent").save(HERE / "agent", half=True)
+    _put_together(runs).save(HERE / "agent", half=True)
     settings = [json.loads((run / "config.json").read_text())["config"] for run in runs]
     (HERE / "config.json").write_text(json.dumps(settings, indent=1) + "\n")
     curve = [row for run, top in runs.items() for row in _curve(run) if row["level"] <= top]
@@ -54,6 +55,23 @@ def main() -> None:
     front = HERE.parent / "README.md"
     before, _, rest = front.read_text().partition(MARK)
     front.write_text(before + MARK + _summary(evaluations) + MARK + rest.partition(MARK)[2])
+
+
+def _put_together(runs: dict[Path, int]) -> Agent:
+    """The levels of the runs, each of the last one that learned it."""
+    agent: Agent | None = None
+    for run, highest in runs.items():
+        other = Agent.load(run / "agent")
+        other = other.truncated(min(highest, other.num_levels - 1))
+        top = other.num_levels - 1
+        if agent is None or other.num_levels > agent.num_levels:
+            agent = other
+        elif all(map(torch.equal, *([*one.encoder_of(top).state_dict().values()] for one in (agent, other)))):
+            agent.levels[top].load_state_dict(other.levels[top].state_dict())
+        else:
+            sys.exit(f"The top level of {run} sees through another encoder than the levels above it.")
+    assert agent is not None, "there are runs"
+    return agent
 
 
 def _curve(run: Path) -> list[dict[str, Any]]:
