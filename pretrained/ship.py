@@ -1,7 +1,7 @@
 """Make `pretrained/` of finished runs: python pretrained/ship.py RUN [RUN ...], each run on top of the one before.
 
-RUN@LEVEL is a run of which only the levels up to that one were used. A run that went on with a lower level (--tune) once
-those above it were learned gives that level alone.
+RUN@LEVEL is a run of which only the levels up to that one were used. A run that went on with a lower level (--tune)
+once those above it were learned gives that level alone.
 
 The agent is saved in half precision, and what is evaluated is what was saved.
 """
