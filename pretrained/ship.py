@@ -68,6 +68,7 @@ def _put_together(runs: dict[Path, int]) -> Agent:
             agent = other
         elif all(map(torch.equal, *([*one.encoder_of(top).state_dict().values()] for one in (agent, other)))):
             agent.levels[top].load_state_dict(other.levels[top].state_dict())
+            agent.grammars[top] = other.grammars[top]
         else:
             sys.exit(f"The top level of {run} sees through another encoder than the levels above it.")
     assert agent is not None, "there are runs"
