@@ -1,7 +1,7 @@
 """Make `pretrained/` of finished runs: python pretrained/ship.py RUN [RUN ...], each run on top of the one before.
 
-RUN@LEVEL is a run of which only the levels up to that one were used. A run that went on with a lower level (--tune)
-once those above it were learned gives that level alone.
+RUN@LEVEL is a run of which only the levels up to that one were used. A run that went on with one level (--tune) gives
+that level alone. "shipped" in place of the first run stands for all that the agent shipped now was made of.
 
 The agent is saved in half precision, and what is evaluated is what was saved.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,33 +33,43 @@ PAPER = {
 MARK = "<!-- the shipped agent, by pretrained/ship.py -->\n"
 CURVE = ("level", "phase", "episodes", "steps", "seconds")
 LEVELS = 4
+SHIPPED = "shipped"
 
 
 def main() -> None:
-    used = [name.partition("@") for name in sys.argv[1:]]
+    names = sys.argv[1:]
+    before = names[:1] == [SHIPPED]
+    used = [name.partition("@") for name in names[before:]]
     runs = {Path(name): int(level or LEVELS) for name, _, level in used}
     if not runs:
-        sys.exit("Say of which runs: python pretrained/ship.py RUN[@LEVEL] [RUN ...]")
+        sys.exit(f"Say of which runs: python pretrained/ship.py [{SHIPPED}] RUN[@LEVEL] [RUN ...]")
     torch.set_num_threads(1)
-    _put_together(runs).save(HERE / "agent", half=True)
-    settings = [json.loads((run / "config.json").read_text())["config"] for run in runs]
-    (HERE / "config.json").write_text(json.dumps(settings, indent=1) + "\n")
-    curve = [row for run, top in runs.items() for row in _curve(run) if row["level"] <= top]
+    made = json.loads((HERE / "config.json").read_text()) if before else []
+    made += [_made(run) for run in runs]
+    curve = _curve_before() if before else []
+    curve += [row for run, top in runs.items() for row in _curve(run) if row["level"] <= top]
+    _put_together(runs, Agent.load(HERE / "agent") if before else None).save(HERE / "agent", half=True)
+    (HERE / "config.json").write_text(json.dumps(made, indent=1) + "\n")
     with (HERE / "metrics.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, fieldnames=["run", *CURVE, "success"], lineterminator="\n")
         writer.writeheader()
         writer.writerows(curve)
     evaluations = [_evaluate(big) for big in (False, True)]
     (HERE / "evaluation.json").write_text(dump_json(evaluations))
-    (HERE / "README.md").write_text(_page(runs, curve, evaluations))
+    (HERE / "README.md").write_text(_page(made, curve, evaluations))
     front = HERE.parent / "README.md"
-    before, _, rest = front.read_text().partition(MARK)
-    front.write_text(before + MARK + _summary(evaluations) + MARK + rest.partition(MARK)[2])
+    start, _, rest = front.read_text().partition(MARK)
+    front.write_text(start + MARK + _summary(evaluations) + MARK + rest.partition(MARK)[2])
 
 
-def _put_together(runs: dict[Path, int]) -> Agent:
-    """The levels of the runs, each of the last one that learned it."""
-    agent: Agent | None = None
+def _made(run: Path) -> dict[str, Any]:
+    """How a run was made: its command, and every setting."""
+    settings = json.loads((run / "config.json").read_text())["config"]
+    return {"run": run.name, "command": (run / COMMAND_FILE).read_text().strip(), "settings": settings}
+
+
+def _put_together(runs: dict[Path, int], agent: Agent | None) -> Agent:
+    """The levels of the runs, each of the last one that learned it, on those of an agent that is there already."""
     for run, highest in runs.items():
         other = Agent.load(run / "agent")
         other = other.truncated(min(highest, other.num_levels - 1))
@@ -73,6 +83,13 @@ def _put_together(runs: dict[Path, int]) -> Agent:
             sys.exit(f"The top level of {run} sees through another encoder than the levels above it.")
     assert agent is not None, "there are runs"
     return agent
+
+
+def _curve_before() -> list[dict[str, Any]]:
+    """The lines of the agent that is shipped now."""
+    with (HERE / "metrics.csv").open(newline="") as file:
+        numbers = ("level", "episodes", "steps", "seconds")
+        return [{**row, **{name: int(row[name]) for name in numbers}} for row in csv.DictReader(file)]
 
 
 def _curve(run: Path) -> list[dict[str, Any]]:
@@ -107,7 +124,7 @@ def _summary(evaluations: list[Evaluation]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _page(runs: Iterable[Path], curve: list[dict[str, Any]], evaluations: list[Evaluation]) -> str:
+def _page(made: Sequence[dict[str, Any]], curve: list[dict[str, Any]], evaluations: list[Evaluation]) -> str:
     ends = {(row["run"], row["level"]): row for row in curve}
     minutes = sum(row["seconds"] for row in ends.values()) / 60
     lines = [
@@ -116,7 +133,7 @@ def _page(runs: Iterable[Path], curve: list[dict[str, Any]], evaluations: list[E
         "Made by these commands, each at the commit named, and then by `python pretrained/ship.py` of the runs, which",
         "writes all of this folder. `config.json` has every setting of each run, `metrics.csv` how it learned.",
         "",
-        *[f"    {(run / COMMAND_FILE).read_text().strip()}" for run in runs],
+        *[f"    {run['command']}" for run in made],
         "",
         "| run | level | episodes | primitive steps | minutes of one core |",
         "|---|---|---|---|---|",

@@ -220,8 +220,8 @@ class PPOLearner(LevelLearner):
         # The grammar that guides a hierarchical level's choices is left out of its probabilities, as in the paper:
         # with it, PPO's clipping would keep the level from unlearning what the grammar is too sure of.
         self._behaviour = isinstance(self.policy, FlatPolicy)
-        self._rare = np.zeros(0, np.int64)  # skills, by this turn's games
         self._kept = Replay(KEPT_SPANS, config.gamma, behaviour=self._behaviour)
+        self._rare_spans: Spans = np.zeros(0, np.int64)  # of what is kept, those of skills that are rare in this turn
 
     def learn(self, episodes: Sequence[Episode], rng: np.random.Generator, before: int = 0) -> dict[str, float]:
         """Learn from fresh episodes; so many others came before them in this phase."""
@@ -267,8 +267,7 @@ class PPOLearner(LevelLearner):
                 uneven = masked_mean(unevenness(output), meant.decisions.mask)
                 losses["unevenness"] = config.even * left * uneven
             losses |= self._imitation(fresh, fresh.spans(hindsight=True), features, "imitation")
-            kept = self._kept.spans_of(self._rare)
-            again = rng.choice(kept, min(AGAIN_SPANS, len(kept)), replace=False)
+            again = rng.choice(self._rare_spans, min(AGAIN_SPANS, len(self._rare_spans)), replace=False)
             losses |= self._imitation(self._kept, again, None, "imitation again")
         self.descend(losses)
         self.updates += 1
@@ -298,13 +297,14 @@ class PPOLearner(LevelLearner):
         for episode, *_ in played:
             tried[int(episode.task[0])] += 1
             won[int(episode.task[0])] += episode.success
-        self._rare = np.array([skill for skill in tried if won[skill] < RARE * tried[skill]], np.int64)
-        rare = np.isin(self._tasks[:, 0], self._rare)
+        skills = np.array([skill for skill in tried if won[skill] < RARE * tried[skill]], np.int64)
+        rare = np.isin(self._tasks[:, 0], skills)
         for episode, frozen, _ in played:
             assert episode.reached is not None, "the runner was not asked for hindsight"
             if (episode.reached[1:] & ~episode.reached[:-1])[:, rare].any():
                 self._kept.add(episode, frozen)
                 self._kept.add_hindsight(episode, self._tasks, 1.0, self.config.hindsight_steps, rng)
+        self._rare_spans = self._kept.spans_of(skills)
 
     def _imitation(self, replay: Replay, spans: Spans, features: Tensor | None, name: str) -> dict[str, Tensor]:
         """Losses of imitating some spans; of their own features, or of those of all rows."""
@@ -312,16 +312,17 @@ class PPOLearner(LevelLearner):
             return {}
         batch, weight = replay.batch(spans), self.config.hindsight
         if features is None:
-            features = self.features(replay.states(batch.rows))
+            output = self.policy.unroll(self.features(replay.states(batch.rows)), batch.tasks, batch.there)
         else:
-            features = features[torch.from_numpy(batch.rows)]
-        losses = imitation_terms(self.policy.unroll(features, batch.tasks, batch.there), batch.decisions).losses
+            output = self._output(features, batch)
+        losses = imitation_terms(output, batch.decisions).losses
         return {
             name: weight * losses["imitation"],
             f"{name} value": weight * self.config.value * losses["imitation value"],
         }
 
     def _output(self, features: Tensor, batch: Batch) -> Output:
+        """Of a batch, with the features of all rows."""
         return self.policy.unroll(features[torch.from_numpy(batch.rows)], batch.tasks, batch.there)
 
     def state(self) -> dict[str, Any]:
