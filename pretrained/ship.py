@@ -13,11 +13,12 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import torch
 
-from skillstack.evaluation import Evaluation, dump_json, evaluate
+from skillstack.evaluation import Evaluation, Figures, dump_json, evaluate
 from skillstack.learning.run_folder import COMMAND_FILE
 from skillstack.policies.agent import Agent
 from skillstack.rollout.casting import cast
@@ -151,21 +152,25 @@ def _page(made: Sequence[dict[str, Any]], curve: list[dict[str, Any]], evaluatio
         "|---|---|---|---|---|---|---|---|",
     ]
     for result in evaluations:
-        for figures in result.skills:
-            paper = PAPER[result.room or "small"][figures.skill]
-            steps, shortest = figures.steps_of_successes, figures.shortest  # of the games that it achieved
-            lines.append(
-                f"| {result.room} | {figures.skill} | {figures.success:.3f} | {figures.success_low:.3f} to "
-                f"{figures.success_high:.3f} | {paper:.3f} | {steps:.1f}; {shortest:.1f} | {steps / shortest:.2f} | "
-                f"{figures.ratio:.2f} |"
-            )
-        taken, fewest = (
-            sum(getattr(figures, name) for figures in result.skills) for name in ("steps_of_successes", "shortest")
-        )
-        lines.append(
-            f"| {result.room} | all | | | | {taken / LEVELS:.1f}; {fewest / LEVELS:.1f} | {taken / fewest:.2f} | |"
-        )
+        room = result.room or "small"
+        lines += [
+            f"| {room} | {figures.skill} | {figures.success:.3f} | {figures.success_low:.3f} to "
+            f"{figures.success_high:.3f} | {PAPER[room][figures.skill]:.3f} | {_ways([figures])} |"
+            for figures in result.skills
+        ]
+        lines.append(f"| {room} | all | | | | {_ways(result.skills)} |")
     return "\n".join(lines) + "\n"
+
+
+def _ways(skills: Sequence[Figures]) -> str:
+    """Mean steps of the games that were won, the shortest, their ratio, and for a single skill the mean ratio."""
+    if any(figures.steps_of_successes is None for figures in skills):
+        return "none was won | |"
+    steps, shortest = (
+        fmean(getattr(figures, name) for figures in skills) for name in ("steps_of_successes", "shortest")
+    )
+    mean = f" {skills[0].ratio:.2f}" if len(skills) == 1 else ""
+    return f"{steps:.1f}; {shortest:.1f} | {steps / shortest:.2f} |{mean}"
 
 
 if __name__ == "__main__":
