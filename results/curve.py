@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from skillstack.instructions import SKILLS
 from skillstack.learning.run_folder import read_metrics
 
 TURNS = 25  # a line for so many turns, and one for the last of each stage
-FIELDS = ("level", "phase", "episodes", "steps", *SKILLS, "not executable", "length")
+FIELDS = ("level", "phase", "episodes", "steps", *SKILLS, "not executable", "length", "seconds")
 
 
 def main() -> None:
@@ -25,6 +26,8 @@ def main() -> None:
         turns = [line for line in read_metrics(Path(sys.argv[1])) if line["event"] == "turn"]
     except (SkillstackError, OSError) as error:
         sys.exit(f"{sys.argv[1]} is no run whose metrics can be read ({error}).")
+    passed = accumulate(turn["seconds"] for turn in turns)  # by the clock, since the run began
+    turns = [{**turn, "seconds": round(seconds)} for turn, seconds in zip(turns, passed, strict=True)]
     rows = [_row(turn) for turn in _some(turns)]
     if not rows:
         sys.exit(f"{sys.argv[1]} has not taken a turn yet.")

@@ -41,6 +41,23 @@ def test_each_step_is_told_with_the_chain_of_utterances_that_led_to_it() -> None
     ]
 
 
+def test_the_plan_grows_from_scene_to_scene() -> None:
+    plans = [scene.plan for scene in film(stack_blue())]
+    assert plans[0] == "stack blue ...: get blue ... (find blue ...)"
+    assert plans[2:4] == ["stack blue ...: get blue ... (find blue)", "stack blue ...: get blue (find blue, pick up)"]
+    assert plans[-1] == "stack blue: get blue (find blue, pick up), find blue, put blue (put down)"
+    failed = tree(run(1, "get blue", find(0, "turn left", outcome=LIMIT), refused("find red"), outcome=REFUSED))
+    assert film(failed)[-1].plan == "get blue (cannot be done): find blue (gave up), find red (cannot be done)"
+
+
+def test_of_a_plan_that_is_too_long_for_a_line_the_end_is_seen() -> None:
+    plan = tree(run(1, "get blue", *[find(0, "turn left", item=f"item{number}") for number in range(60)]))
+    *_, last = draw_film(film(plan), blank(plan))
+    line = last[-30:]
+    assert (line[:, -8:] == 255).all()  # nothing runs over the edge
+    assert (line[:, -40:] != 255).any()  # and it is filled up to there
+
+
 def test_an_utterance_that_cannot_be_executed_is_a_scene_of_its_own() -> None:
     plan = tree(run(1, "get blue", "turn left", refused("find red"), outcome=REFUSED))
     assert told(plan)[1:] == [
@@ -66,7 +83,7 @@ def test_the_caption_is_drawn_below_the_view_and_the_map() -> None:
     plan = stack_blue()
     first, *_ = draw_film(film(plan), blank(plan, maps=True))
     height, width, _ = first.shape
-    assert (height, width) == (12 + 336 + 72, 12 + 336 + 12 + 630 + 12)
+    assert (height, width) == (12 + 336 + 98, 12 + 336 + 12 + 630 + 12)
     assert (first[12:348, 12:348] == 0).all()
     assert (first[12:348, 360:990] == 128).all()
     assert (first[348:] != 255).any()

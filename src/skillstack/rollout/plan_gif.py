@@ -1,4 +1,4 @@
-"""A plan as a film: what the agent sees beside the map, and beneath them who is telling whom to do what."""
+"""A plan as a film: what the agent sees beside the map, beneath them who tells whom to do what, and the plan so far."""
 
 from __future__ import annotations
 
@@ -10,18 +10,22 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from skillstack.rollout.plan import ACHIEVED, OUTCOMES, PlanRun, PlanTree
+from skillstack.rollout.plan import ACHIEVED, CUT_OFF, LIMIT, OUTCOMES, REFUSED, PlanRun, PlanTree
 from skillstack.rollout.plan_svg import FAILED, GREY, INK, PAPER, level_colour
+from skillstack.rollout.plan_text import plan_line
 from skillstack.rollout.replay import MAP_SIZE, Picture, Recording
 
 STEP_MS, SHORTEST_STEP_MS, FILM_MS, END_MS = 400, 80, 24_000, 3_000
 """A step is shown for so long, or as short as that where the film would last longer; the end is held."""
 
 SUCCEEDED = "#1d7a3a"
-MARGIN, CAPTION_HEIGHT = 12, 72
-CHAIN_SIZE, SMALLEST_SIZE, WORDS_SIZE = 22, 11, 18  # of letters
+MARGIN, CAPTION_HEIGHT = 12, 98
+CHAIN_SIZE, SMALLEST_SIZE, WORDS_SIZE, PLAN_SIZE = 22, 11, 18, 16  # of letters
 ARROW = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
-LEFT_OUT = ("...", GREY)
+DOTS = "..."
+LEFT_OUT = (DOTS, GREY)
+SIGNS = {"": DOTS, LIMIT: "(gave up)", REFUSED: "(cannot be done)", CUT_OFF: "(out of steps)"}
+"""What stands behind a run that was not achieved: in words, as the letters of a picture have no signs for it."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,8 @@ class Scene:
     colour: str = INK
     count: str = ""
     """Where in the film this is."""
+    plan: str = ""
+    """The plan as far as it has come."""
 
 
 def write_gif(path: str | Path, tree: PlanTree, recording: Recording) -> None:
@@ -57,11 +63,12 @@ def film(tree: PlanTree) -> list[Scene]:
         end += f": {OUTCOMES[tree.root.outcome]}"
     colour = {"": INK, ACHIEVED: SUCCEEDED}.get(tree.root.outcome, FAILED)
     scenes, step = [], 0
-    for chain, words, refused in _events(tree.root, ()):
+    for moment, (chain, words, refused) in enumerate(_events(tree.root, ())):
         count = f"step {min(step + 1, steps)} of {steps}:  " if steps else ""
-        scenes.append(Scene(step, chain, words, FAILED if refused else INK, count))
+        so_far = plan_line(tree.until(moment + 1), SIGNS)  # what is being done belongs to it already
+        scenes.append(Scene(step, chain, words, FAILED if refused else INK, count, so_far))
         step += not refused
-    return [*scenes, Scene(steps, (tree.root,), end, colour)]
+    return [*scenes, Scene(steps, (tree.root,), end, colour, plan=plan_line(tree, SIGNS))]
 
 
 def _events(run: PlanRun, above: tuple[PlanRun, ...]) -> Iterator[tuple[tuple[PlanRun, ...], str, bool]]:
@@ -82,7 +89,9 @@ def draw_film(scenes: Sequence[Scene], recording: Recording) -> Iterator[Picture
     width = sum(view.width for view in views) + MARGIN * (len(views) + 1)
     height = max(view.height for view in views) + MARGIN + CAPTION_HEIGHT
     chains = [_fit(chain_words(scene.chain), width - 2 * MARGIN) for scene in scenes]
-    size = min(size for _, size in chains)  # one for all, so that the words do not jump
+    # One size for all, so that the words do not jump.
+    size = min(size for _, size in chains)
+    plan_size = min(_size_for(scene.plan, width - 2 * MARGIN, PLAN_SIZE) for scene in scenes)
     for scene, (links, _) in zip(scenes, chains, strict=True):
         canvas = Image.new("RGB", (width, height), PAPER)
         left, middle = MARGIN, MARGIN + (height - MARGIN - CAPTION_HEIGHT) // 2
@@ -90,6 +99,7 @@ def draw_film(scenes: Sequence[Scene], recording: Recording) -> Iterator[Picture
             canvas.paste(view, (left, middle - view.height // 2))
             left += view.width + MARGIN
         _caption(canvas, scene, links, size, height - CAPTION_HEIGHT)
+        _plan(canvas, scene.plan, plan_size, height - CAPTION_HEIGHT + 80)
         yield np.asarray(canvas)
 
 
@@ -117,6 +127,14 @@ def _caption(canvas: Image.Image, scene: Scene, links: Sequence[tuple[str, str]]
     pen.text((MARGIN, top + 52), scene.count, fill=GREY, font=small, anchor="lm")
     left = MARGIN + small.getlength(scene.count)
     pen.text((left, top + 52), scene.words, fill=scene.colour, font=small, anchor="lm")
+
+
+def _plan(canvas: Image.Image, plan: str, size: int, y: int) -> None:
+    """The plan so far on one line; where it is too long, its end."""
+    font, room = ImageFont.load_default(size), canvas.width - 2 * MARGIN
+    while font.getlength(plan) > room:
+        plan = f"{DOTS} {plan.removeprefix(DOTS).lstrip().partition(' ')[2]}"
+    ImageDraw.Draw(canvas).text((MARGIN, y), plan, fill=INK, font=font, anchor="lm")
 
 
 def chain_words(chain: Sequence[PlanRun]) -> list[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 from rich.text import Text
@@ -65,27 +65,27 @@ def terminal_steps(run: PlanRun) -> str:
 # As a line
 
 
-def plan_line(tree: PlanTree) -> str:
+def plan_line(tree: PlanTree, signs: Mapping[str, str] = SIGNS) -> str:
     """The plan on one line: `get blue: find blue, pick up`, with a sign at what did not work out."""
     run = core(tree.root)
-    parts = _line_parts(run)
-    return _line_name(run) + (f": {', '.join(parts)}" if parts else "")
+    parts = _line_parts(run, signs)
+    return _line_name(run, signs) + (f": {', '.join(parts)}" if parts else "")
 
 
-def _line_parts(run: PlanRun) -> list[str]:
-    return [] if is_terminal(run) else fold(_line_part(decision) for decision in run.decisions)
+def _line_parts(run: PlanRun, signs: Mapping[str, str]) -> list[str]:
+    return [] if is_terminal(run) else fold(_line_part(decision, signs) for decision in run.decisions)
 
 
-def _line_part(decision: PlanDecision) -> str:
+def _line_part(decision: PlanDecision, signs: Mapping[str, str]) -> str:
     if decision.run is None:
-        return decision.action or f"{decision.utterance} {SIGNS[REFUSED]}"
+        return decision.action or f"{decision.utterance} {signs[REFUSED]}"
     run = core(decision.run)
-    parts = _line_parts(run)
-    return _line_name(run) + (f" ({', '.join(parts)})" if parts else "")
+    parts = _line_parts(run, signs)
+    return _line_name(run, signs) + (f" ({', '.join(parts)})" if parts else "")
 
 
-def _line_name(run: PlanRun) -> str:
-    return str(run.instruction) + ("" if run.outcome == ACHIEVED else f" {SIGNS[run.outcome]}")
+def _line_name(run: PlanRun, signs: Mapping[str, str]) -> str:
+    return str(run.instruction) + ("" if run.outcome == ACHIEVED else f" {signs[run.outcome]}")
 
 
 # As a tree
