@@ -38,7 +38,7 @@ class PeerConfig:
     gae_lambda: float = 0.95
     clip_range: float = 0.2
     ent_coef: float = 0.01
-    """Ours, and usual with pictures; the default is none."""
+    """Usual with pictures; the default is none. Ours has a bonus of the same weight that keeps choices even."""
     vf_coef: float = 0.5
     max_grad_norm: float = 0.5
     fusion: Literal["concatenate", "gate"] = "concatenate"

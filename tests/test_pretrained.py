@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import zipfile
 from math import sqrt
 from pathlib import Path
@@ -43,7 +46,7 @@ def test_it_is_as_good_as_it_is_said_to_be(room: str) -> None:
         spread = sqrt(max(share * (1 - share), 1e-4) * (1 / figures.games + 1 / claim["games"]))
         assert abs(figures.success - claim["success"]) < 4 * spread, f"{figures.skill} in the {room} room"
         assert figures.ratio is not None
-        assert figures.ratio < 1.35 * claim["ratio"], f"ways of {figures.skill} in the {room} room"
+        assert figures.ratio < 1.2 * claim["ratio"], f"ways of {figures.skill} in the {room} room"
 
 
 def test_it_knows_all_24_tasks_and_takes_little_room() -> None:
@@ -80,6 +83,14 @@ def test_a_wheel_has_it_where_it_is_looked_for(tmp_path: Path) -> None:
     from hatchling.builders.wheel import WheelBuilder
 
     (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
-    names = set(zipfile.ZipFile(wheel).namelist())
-    for file in (FOLDER / "agent").iterdir():
-        assert f"skillstack/pretrained/agent/{file.name}" in names
+    unpacked = tmp_path / "site"
+    zipfile.ZipFile(wheel).extractall(unpacked)
+    names = {file.name for file in (unpacked / "skillstack" / "pretrained" / "agent").iterdir()}
+    assert names == {file.name for file in (FOLDER / "agent").iterdir()}
+    play = "from skillstack import shipped, cli; print(shipped.shipped_agent()); cli.main(['plan', 'put red'])"
+    told = subprocess.run(
+        [sys.executable, "-c", play], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(unpacked)},
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert told.startswith(str(unpacked))
+    assert "put red" in told
