@@ -382,7 +382,8 @@ PRESETS = {
             smoothing=1.0,
         ),
     ),
-    "paper": TrainConfig(level=LevelConfig(smoothing=1.0)),
+    "paper": TrainConfig(encoder="frozen", level=LevelConfig(smoothing=1.0)),
 }
 """Named settings. `fast`: PPO with hindsight at every level, and smaller frames. `paper`: Algorithm 2 to the letter,
-where docs/decisions.md does not say otherwise: its grammar is smoothed, as it may lock a task in."""
+where docs/decisions.md does not say otherwise: its grammar is smoothed, as it may lock a task in, and its levels see
+through the encoder of pi_0, as with encoders of their own the ladder has not come to its end."""
