@@ -2,7 +2,7 @@
 
     python benchmarks/learning.py --peer-python .venv-bench/bin/python
 
-Both learn the first stage, one flat policy, in the same Gymnasium world, with networks of the same sizes, as many games
+Both learn the first stage, one flat policy, in the same rooms, with networks of the same sizes, as many games
 at once and as many threads, each in a process of its own, one after the other. The race ends when 0.9 of the last 200
 games of each task were won, or at a cap of minutes or frames; then a ratio is "at least" what it was by then. The clock
 runs while they play and learn; imports and compiling stand in a column of their own. Actions are drawn, not greedy.

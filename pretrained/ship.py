@@ -41,13 +41,18 @@ SHIPPED = "shipped"
 def main() -> None:
     names = sys.argv[1:]
     before = names[:1] == [SHIPPED]
-    used = [name.partition("@") for name in names[before:]]
+    used = [name.partition("@") for name in names if name != SHIPPED]
     runs = {Path(name): int(level or LEVELS) for name, _, level in used}
     if not runs:
         sys.exit(f"Say of which runs: python pretrained/ship.py [{SHIPPED}] RUN[@LEVEL] [RUN ...]")
     torch.set_num_threads(1)
     made = json.loads((HERE / "config.json").read_text()) if before else []
-    made += [_made(run) for run in runs]
+    for run in runs:
+        if run.name in [part["run"] for part in made]:
+            sys.exit(
+                f"The shipped agent has a run {run.name} already: restore pretrained/, or give this one another name."
+            )
+        made.append(_made(run))
     curve = _curve_before() if before else []
     curve += [row for run, top in runs.items() for row in _curve(run) if row["level"] <= top]
     _put_together(runs, Agent.load(HERE / "agent") if before else None).save(HERE / "agent", half=True)
@@ -90,8 +95,7 @@ def _put_together(runs: dict[Path, int], agent: Agent | None) -> Agent:
 def _curve_before() -> list[dict[str, Any]]:
     """The lines of the agent that is shipped now."""
     with (HERE / "metrics.csv").open(newline="") as file:
-        numbers = ("level", "episodes", "steps", "seconds")
-        return [{**row, **{name: int(row[name]) for name in numbers}} for row in csv.DictReader(file)]
+        return [{**row, **{name: int(row[name]) for name in CURVE if name != "phase"}} for row in csv.DictReader(file)]
 
 
 def _curve(run: Path) -> list[dict[str, Any]]:

@@ -21,6 +21,12 @@ def test_flags_go_before_the_preset(capsys: pytest.CaptureFixture[str]) -> None:
     assert "7 games at once" in capsys.readouterr().out
 
 
+def test_presets_have_the_encoders_that_the_docs_say(capsys: pytest.CaptureFixture[str]) -> None:
+    for preset in PRESETS:
+        assert main(["train", "--preset", preset, "--dry-run"]) == 0
+        assert capsys.readouterr().out.count("frozen encoder") == 3  # a line for each level above pi_0
+
+
 def test_an_unknown_preset_is_refused_with_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         main(["train", "--preset", "nope", "--dry-run"])

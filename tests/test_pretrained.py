@@ -64,6 +64,12 @@ def test_its_page_tells_how_it_was_made() -> None:
             assert f"| {room} | {skill} | {figures['success']:.3f} |" in page
 
 
+@pytest.mark.parametrize("room", ["small", "big"])
+def test_the_front_page_has_its_figures(room: str) -> None:
+    shares = " | ".join(f"**{figures['success']:.3f}**" for figures in stated(room).values())
+    assert f"| {room} room, shipped agent | {shares} |" in (ROOT / "README.md").read_text()
+
+
 def test_it_plays_where_nobody_else_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "get red", "--seed", "2"]) == 0
     assert "get red" in capsys.readouterr().out
@@ -84,10 +90,11 @@ def test_a_wheel_has_it_where_it_is_looked_for(tmp_path: Path) -> None:
 
     (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
     unpacked = tmp_path / "site"
-    zipfile.ZipFile(wheel).extractall(unpacked)
+    with zipfile.ZipFile(wheel) as file:
+        file.extractall(unpacked)
     names = {file.name for file in (unpacked / "skillstack" / "pretrained" / "agent").iterdir()}
     assert names == {file.name for file in (FOLDER / "agent").iterdir()}
-    play = "from skillstack import shipped, cli; print(shipped.shipped_agent()); cli.main(['plan', 'put red'])"
+    play = "from skillstack import shipped, cli; print(shipped.shipped_agent()); exit(cli.main(['plan', 'put red']))"
     told = subprocess.run(
         [sys.executable, "-c", play], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(unpacked)},
         capture_output=True, text=True, check=True,

@@ -60,7 +60,7 @@ def test_it_tells_of_all_runs_also_of_those_that_were_shipped_before(
     first, second, folder = tmp_path / "first", tmp_path / "second", tmp_path / "pretrained"
     assert main(["train", "--run", str(first), *SMALL]) == 0
     call(ship, monkeypatch, str(first))
-    before = rows(folder)
+    before, levels_before = rows(folder), [weights(folder / "agent", level) for level in (0, 1)]
     assert main(["train", "--from", "shipped", "--tune", "--seed", "1", *SMALL[2:], "--run", str(second)]) == 0
     call(ship, monkeypatch, "shipped", str(second))
 
@@ -81,7 +81,12 @@ def test_it_tells_of_all_runs_also_of_those_that_were_shipped_before(
     # The level that learned on is the new one, in half precision, and what lies below is as it was.
     halves = [tensor.half().float() for tensor in weights(second / "agent", 1)]
     assert all(map(torch.equal, weights(folder / "agent", 1), halves))
-    assert all(map(torch.equal, weights(folder / "agent", 0), weights(second / "agent", 0)))
+    assert not all(map(torch.equal, weights(folder / "agent", 1), levels_before[1]))
+    assert all(map(torch.equal, weights(folder / "agent", 0), levels_before[0]))
+
+    with pytest.raises(SystemExit, match="has a run second already"):
+        call(ship, monkeypatch, "shipped", str(second))
+    assert json.loads((folder / "config.json").read_text()) == made
 
 
 def test_without_runs_it_says_what_to_say(ship: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:

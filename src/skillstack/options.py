@@ -35,7 +35,7 @@ class Plan:
     probabilities: bool = False
     """Show the probabilities behind every decision: policy, grammar, and both together."""
     gif: Path | None = None
-    """Write the game as a GIF: the view, the map, and the active chain of utterances."""
+    """Write the game as a GIF: the view, the map, the active chain of utterances, and the plan as it grows."""
     svg: Path | None = None
     """Write the plan as a picture, with thumbnails at critical moments."""
     json: Path | None = None

@@ -281,6 +281,10 @@ def test_what_is_kept_of_rare_skills_is_imitated_while_they_are_rare(monkeypatch
     for skill in (0, 1):
         assert len(learner._kept.spans_of(np.array([skill]))) == skills.count(skill)
     assert not len(learner._kept.spans_of(np.array([], dtype=np.int64)))
+    assert len(learner._rare_spans)
+    monkeypatch.setattr("skillstack.learning.learner.RARE", 0.0)
+    assert "loss of imitation again" not in trainer.stage.turn()
+    assert not len(learner._rare_spans)
 
 
 def test_epsilon_comes_down_in_a_line_and_the_terminal_policy_has_one_of_its_own() -> None:

@@ -8,7 +8,16 @@ from plans import any_plan, find, refused, run, stack_blue, tree
 
 from skillstack.errors import SkillstackError
 from skillstack.rollout.plan import CUT_OFF, LIMIT, REFUSED, PlanTree
-from skillstack.rollout.plan_gif import END_MS, SHORTEST_STEP_MS, STEP_MS, chain_words, draw_film, film, write_gif
+from skillstack.rollout.plan_gif import (
+    END_MS,
+    SHORTEST_STEP_MS,
+    STEP_MS,
+    chain_words,
+    draw_film,
+    film,
+    latest,
+    write_gif,
+)
 from skillstack.rollout.plan_svg import level_colour
 from skillstack.rollout.replay import Recording, replay
 from skillstack.worlds.rooms.topdown import draw_map
@@ -47,15 +56,19 @@ def test_the_plan_grows_from_scene_to_scene() -> None:
     assert plans[2:4] == ["stack blue ...: get blue ... (find blue)", "stack blue ...: get blue (find blue, pick up)"]
     assert plans[-1] == "stack blue: get blue (find blue, pick up), find blue, put blue (put down)"
     failed = tree(run(1, "get blue", find(0, "turn left", outcome=LIMIT), refused("find red"), outcome=REFUSED))
-    assert film(failed)[-1].plan == "get blue (cannot be done): find blue (gave up), find red (cannot be done)"
+    assert film(failed)[-1].plan == "get blue (refused): find blue (gave up), find red (refused)"
 
 
 def test_of_a_plan_that_is_too_long_for_a_line_the_end_is_seen() -> None:
     plan = tree(run(1, "get blue", *[find(0, "turn left", item=f"item{number}") for number in range(60)]))
+    line = film(plan)[-1].plan
+    assert latest(line, 11, 1e6) == line
+    assert latest(line, 11, 336).startswith("..., find item")
+    assert latest(line, 11, 336).endswith(", find item58, find item59")
+    assert latest(line, 11, 1) == "..."
     *_, last = draw_film(film(plan), blank(plan))
-    line = last[-30:]
-    assert (line[:, -8:] == 255).all()  # nothing runs over the edge
-    assert (line[:, -40:] != 255).any()  # and it is filled up to there
+    assert (last[-30:, -8:] == 255).all()  # nothing runs over the edge
+    assert (last[-30:, 12:200] != 255).any()
 
 
 def test_an_utterance_that_cannot_be_executed_is_a_scene_of_its_own() -> None:

@@ -24,7 +24,7 @@ CHAIN_SIZE, SMALLEST_SIZE, WORDS_SIZE, PLAN_SIZE = 22, 11, 18, 16  # of letters
 ARROW = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
 DOTS = "..."
 LEFT_OUT = (DOTS, GREY)
-SIGNS = {"": DOTS, LIMIT: "(gave up)", REFUSED: "(cannot be done)", CUT_OFF: "(out of steps)"}
+SIGNS = {"": DOTS, LIMIT: "(gave up)", REFUSED: "(refused)", CUT_OFF: "(out of steps)"}
 """What stands behind a run that was not achieved: in words, as the letters of a picture have no signs for it."""
 
 
@@ -130,11 +130,16 @@ def _caption(canvas: Image.Image, scene: Scene, links: Sequence[tuple[str, str]]
 
 
 def _plan(canvas: Image.Image, plan: str, size: int, y: int) -> None:
-    """The plan so far on one line; where it is too long, its end."""
-    font, room = ImageFont.load_default(size), canvas.width - 2 * MARGIN
-    while font.getlength(plan) > room:
-        plan = f"{DOTS} {plan.removeprefix(DOTS).lstrip().partition(' ')[2]}"
-    ImageDraw.Draw(canvas).text((MARGIN, y), plan, fill=INK, font=font, anchor="lm")
+    """The plan so far on one line."""
+    words = latest(plan, size, canvas.width - 2 * MARGIN)
+    ImageDraw.Draw(canvas).text((MARGIN, y), words, fill=INK, font=ImageFont.load_default(size), anchor="lm")
+
+
+def latest(plan: str, size: int, room: float) -> str:
+    """A plan's line, or as much of its end as there is room for in letters of this size."""
+    font, parts = ImageFont.load_default(size), plan.split(", ")
+    ends = (", ".join([DOTS, *parts[first:]]) for first in range(1, len(parts)))
+    return next((words for words in (plan, *ends) if font.getlength(words) <= room), DOTS)
 
 
 def chain_words(chain: Sequence[PlanRun]) -> list[tuple[str, str]]:
