@@ -21,7 +21,7 @@ import torch
 from skillstack.evaluation import Evaluation, Figures, dump_json, evaluate
 from skillstack.learning.run_folder import COMMAND_FILE
 from skillstack.policies.agent import Agent
-from skillstack.rollout.casting import cast
+from skillstack.rollout.casting import SHIPPED, cast
 from skillstack.rollout.runner import RunnerConfig
 from skillstack.worlds.rooms import RoomsConfig
 
@@ -35,13 +35,12 @@ PAPER = {
 MARK = "<!-- the shipped agent, by pretrained/ship.py -->\n"
 CURVE = ("level", "phase", "episodes", "steps", "seconds")
 LEVELS = 4
-SHIPPED = "shipped"
 
 
 def main() -> None:
     names = sys.argv[1:]
     before = names[:1] == [SHIPPED]
-    used = [name.partition("@") for name in names if name != SHIPPED]
+    used = [name.partition("@") for name in (names[1:] if before else names)]
     runs = {Path(name): int(level or LEVELS) for name, _, level in used}
     if not runs:
         sys.exit(f"Say of which runs: python pretrained/ship.py [{SHIPPED}] RUN[@LEVEL] [RUN ...]")
@@ -115,8 +114,8 @@ def _curve(run: Path) -> list[dict[str, Any]]:
 
 
 def _evaluate(big: bool) -> Evaluation:
-    world, player = cast("shipped", RoomsConfig(big=big), 64)
-    return evaluate(world, player, RunnerConfig(), GAMES, seed=SEED, agent="shipped")
+    world, player = cast(SHIPPED, RoomsConfig(big=big), 64)
+    return evaluate(world, player, RunnerConfig(), GAMES, seed=SEED, agent=SHIPPED)
 
 
 def _summary(evaluations: list[Evaluation]) -> str:
