@@ -9,7 +9,7 @@ import pytest
 from skillstack.experiments.catalogue import EXPERIMENTS
 from skillstack.experiments.jobs import Measuring, Training, in_order
 from skillstack.experiments.ladder import count_parameters, matching_lstm
-from skillstack.experiments.settings import Encoder, Settings
+from skillstack.experiments.settings import Encoder, Settings, changed
 from skillstack.learning.config import PRESETS
 from skillstack.learning.run import FORK_FIELDS
 
@@ -81,3 +81,13 @@ def test_what_was_kept_by_another_version_is_looked_at_again(tmp_path: Path) -> 
     look = Measuring("measures", "agent")
     look.file(tmp_path).write_text("{}")
     assert not look.finished(tmp_path)
+
+
+def test_a_record_of_pi_0_is_good_whatever_the_levels_above_it_learn_by() -> None:
+    found = jobs(Settings(), "figure-get")
+    first, second = found["pi0-s0"], found["paper-frozen/pi1-full-s0"]
+    for job, good in ((first, True), (second, False)):
+        other = changed(job.config, level={"silent": False}, a2c={"entropy": 0.0})
+        assert job.is_asked({**job.asked, "settings": other.to_json()}) == good
+        assert not job.is_asked({**job.asked, "settings": changed(other, terminal={"target": 0.5}).to_json()})
+        assert not job.is_asked({**job.asked, "settings": changed(other, level={"window": 9}).to_json()})

@@ -353,3 +353,21 @@ def test_a_level_may_start_with_the_trunk_of_the_level_below(encoder: str) -> No
     lower, upper = trainer.agent.levels
     assert torch.equal(upper.trunk.lstm.weight_hh_l0, lower.trunk.lstm.weight_hh_l0)
     assert not moved(weights(trainer.agent.encoder_of(0)), weights(trainer.agent.encoder_of(1)))
+
+
+@pytest.mark.parametrize("inherit", [False, True])
+@pytest.mark.parametrize("flat", [False, True])
+def test_words_of_new_skills_may_start_as_zeros(inherit: bool, flat: bool) -> None:
+    """Those of known skills do not, nor do new words where that is not asked for."""
+    for silent in (False, True):
+        trainer = level_one(tiny(flat=flat, updates=0.0, inherit=inherit, silent=silent))
+        trainer.stage.turn()  # without updates
+        known, new = trainer.agent.levels[-1].trunk.instruction.skills.weight.any(dim=1).tolist()
+        assert known
+        assert new != silent
+
+
+def test_pi_0_learns_no_word_from_silence() -> None:
+    trainer = Trainer(tiny(silent=True))
+    trainer.stage.turn()
+    assert trainer.agent.levels[0].trunk.instruction.skills.weight.all()

@@ -20,7 +20,7 @@ from skillstack import __version__
 from skillstack.disk import make_folder, remove_folder, write_file
 from skillstack.errors import SkillstackError
 from skillstack.learning.checkpoint import Checkpoints
-from skillstack.learning.config import TrainConfig
+from skillstack.learning.config import A2CConfig, LevelConfig, PPOConfig, TrainConfig
 from skillstack.learning.run_folder import AGENT_FOLDER, CHECKPOINTS_FOLDER, CONFIG_FILE, read_config, read_metrics
 from skillstack.worlds.rooms import RoomsConfig
 from skillstack.worlds.world import Limits
@@ -130,7 +130,10 @@ class Training:
     def is_asked(self, asked: dict[str, Any]) -> bool:
         """Settings that there were not yet count as if they had been left as they are."""
         same_start = asked.get("start") == self.asked["start"]
-        return same_start and TrainConfig.from_json(asked["settings"]) == self.config
+        return same_start and self._is_set(asked["settings"])
+
+    def _is_set(self, settings: dict[str, Any]) -> bool:
+        return _that_count(TrainConfig.from_json(settings)) == _that_count(self.config)
 
     @property
     def recorded(self) -> tuple[str, ...]:
@@ -172,7 +175,7 @@ class Training:
     def check(self, runs: Path) -> None:
         folder = runs / self.name
         if (folder / CONFIG_FILE).exists():
-            same = TrainConfig.from_json(read_config(folder)) == self.config
+            same = self._is_set(read_config(folder))
         else:
             same = not self.finished(runs) or self.is_asked(self._took(runs)["made"]["asked"])
         if not same:
@@ -218,6 +221,13 @@ class Training:
         }
         write_file(folder / FINISHED_FILE, (json.dumps(data, indent=1) + "\n").encode())
         remove_folder(folder / CHECKPOINTS_FOLDER)
+
+
+def _that_count(config: TrainConfig) -> TrainConfig:
+    """Settings that a run looks at: one of pi_0 alone looks at none of the levels above but for the windows."""
+    if len(config.make_stages()) > 1 or config.terminal.method != "ppo":
+        return config
+    return replace(config, level=LevelConfig(window=config.level.window), a2c=A2CConfig(), ppo=PPOConfig())
 
 
 def cost_of(metrics: Sequence[dict[str, Any]], games: int) -> dict[str, float]:

@@ -176,6 +176,9 @@ class LevelConfig:
     """The paper's off-policy A2C with alternation, or PPO with hindsight on whole decisions."""
     inherit: bool = False
     """Whether a level starts with the trunk of the level below, which tells the items apart already."""
+    silent: bool = False
+    """Whether the word of a new skill starts as zeros: while the base tasks are learned alone nothing teaches a level
+    what it means, and a random word beside "blue" changes what "blue" is taken for."""
     episodes: int = 22_000
     """The most episodes of a stage; the paper's figure 3a shows 22,000."""
     target: float = 0.97
@@ -226,7 +229,7 @@ class TrainConfig:
     """Hidden units of each level's LSTM; the paper's have 256."""
     tune: bool = False
     """Learn on with the top level of an agent (--from), for example in another world; what lies below is not touched.
-    --inherit and --curriculum do not count then."""
+    --inherit, --silent and --curriculum do not count then."""
     flat: bool = False
     """Learn all tasks with one flat policy, each stage fine-tuned from the one before: the paper's baseline."""
     games: int = 64
@@ -382,8 +385,14 @@ PRESETS = {
             smoothing=1.0,
         ),
     ),
-    "paper": TrainConfig(encoder="frozen", level=LevelConfig(smoothing=1.0)),
+    "paper": TrainConfig(
+        encoder="frozen",
+        level=LevelConfig(smoothing=1.0, silent=True, epsilon_episodes=5_000),
+        a2c=A2CConfig(entropy=0.01, replay=10_000),
+    ),
 }
 """Named settings. `fast`: PPO with hindsight at every level, and smaller frames. `paper`: Algorithm 2 to the letter,
-where docs/decisions.md does not say otherwise: its grammar is smoothed, as it may lock a task in, and its levels see
-through the encoder of pi_0, as with encoders of their own the ladder has not come to its end."""
+where docs/decisions.md does not say otherwise: its grammar is smoothed, as it may lock a task in; an entropy bonus
+keeps a level from giving up a task that it has not come upon yet; and its levels see through the encoder of pi_0, as
+with encoders of their own the ladder has not come to its end. How long replay is, how epsilon comes down and how a new
+word starts is not said in the paper."""

@@ -170,8 +170,8 @@ class StageTrainer:
     def turn(self) -> Metrics:
         """Play a batch of games and learn from it."""
         begin, busy = perf_counter(), process_time()
-        if self.episodes == 0 and self.level > 0 and self.config.level.inherit:
-            self.agent.inherit(self.level)
+        if self.episodes == 0:
+            self._start_level()
         count = self.config.games
         tasks, seeds, again = self._choose_games()
         epsilon, phase, practised, guided = self.epsilon, self.phase, self.practising, self.guided
@@ -215,6 +215,14 @@ class StageTrainer:
             "seconds": seconds,
             "core seconds": process_time() - busy,
         }
+
+    def _start_level(self) -> None:
+        """What a level is given before the first game of its stage; a flat policy learns new words, too."""
+        settings = self.config.level
+        if settings.inherit and self.level > 0:
+            self.agent.inherit(self.level)
+        if settings.silent and not self.terminal:
+            self.agent.levels[self.level].trunk.silence(len(self.stage.base.skills))
 
     def _choose_games(self) -> tuple[list[Instruction], list[int], int]:
         """Tasks and seeds of a turn's games; the first of them, so many, went badly before."""

@@ -166,6 +166,14 @@ class RecurrentTrunk(nn.Module):
         if self.gate is not None and below.gate is not None:
             self.gate.load_state_dict(below.gate.state_dict())
 
+    @torch.no_grad()
+    def silence(self, known: int) -> None:
+        """Let the words of all skills but the first `known` say nothing: all they bring to the bag is zeros.
+
+        A word that was never trained is else as loud as any other, and drowns the item beside it.
+        """
+        self.instruction.skills.weight[known:] = 0.0
+
     def _fuse(self, features: Tensor, words: Tensor) -> Tensor:
         seen = features if self.gate is None else self.gate(features, words)
         return torch.cat([seen, words], dim=-1)
