@@ -9,7 +9,7 @@ import pytest
 from skillstack.experiments.catalogue import EXPERIMENTS
 from skillstack.experiments.jobs import Measuring, Training, in_order
 from skillstack.experiments.ladder import count_parameters, matching_lstm
-from skillstack.experiments.settings import Encoder, Settings, changed
+from skillstack.experiments.settings import FIGURE_EPISODES, Encoder, Settings, changed
 from skillstack.learning.config import PRESETS
 from skillstack.learning.run import FORK_FIELDS
 
@@ -91,3 +91,12 @@ def test_a_record_of_pi_0_is_good_whatever_the_levels_above_it_learn_by() -> Non
         assert job.is_asked({**job.asked, "settings": other.to_json()}) == good
         assert not job.is_asked({**job.asked, "settings": changed(other, terminal={"target": 0.5}).to_json()})
         assert not job.is_asked({**job.asked, "settings": changed(other, level={"window": 9}).to_json()})
+
+
+def test_levels_below_the_top_have_no_more_episodes_than_figure_3a() -> None:
+    for preset in PRESETS:
+        found = jobs(Settings(preset))
+        top = PRESETS[preset].level.episodes
+        for job in found.values():
+            is_top = job.config.stages.endswith("stack")
+            assert job.config.level.episodes == (top if is_top else min(top, FIGURE_EPISODES))

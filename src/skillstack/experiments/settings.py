@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from skillstack.errors import SkillstackError, unknown
+from skillstack.instructions import SKILLS
 from skillstack.learning.config import PRESETS, PPOConfig, TrainConfig
 from skillstack.worlds.world import Limits
 
@@ -14,6 +15,9 @@ Scale = Literal["full", "toy"]
 
 IMAGE_SIZE = PRESETS["fast"].image_size
 """Of all frames, whatever the preset has: a run takes half as long, and as many episodes (docs/decisions.md)."""
+
+FIGURE_EPISODES = 22_000
+"""Of pi_1, as the paper's figure 3a shows them."""
 
 TOY: dict[str, Any] = {
     "items": ("red", "blue"),
@@ -58,7 +62,7 @@ class Settings:
     def config(self, seed: int, **changes: Any) -> TrainConfig:
         """The preset's settings, with two phases, the grammar in every game, one thread, and the changes.
 
-        All methods stand on the same pi_0, or learn it alike, from what is seen alone.
+        Levels below the top have no more episodes than the paper's figure 3a shows. All methods stand on the same pi_0, or learn it alike, from what is seen alone.
         """
         config = changed(
             PRESETS[self.preset],
@@ -70,7 +74,10 @@ class Settings:
             terminal=PRESETS["paper"].terminal,
             level={"curriculum": True, "unguided": 0.0},
         )
-        return changed(changed(config, **TOY) if self.scale == "toy" else config, **changes)
+        config = changed(changed(config, **TOY) if self.scale == "toy" else config, **changes)
+        if len(config.make_stages()) == len(SKILLS):
+            return config
+        return changed(config, level={"episodes": min(config.level.episodes, FIGURE_EPISODES)})
 
 
 def changed(config: TrainConfig, **changes: Any) -> TrainConfig:

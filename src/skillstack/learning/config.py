@@ -387,7 +387,7 @@ PRESETS = {
     ),
     "paper": TrainConfig(
         encoder="frozen",
-        level=LevelConfig(smoothing=1.0, silent=True, epsilon_episodes=5_000),
+        level=LevelConfig(smoothing=1.0, silent=True, episodes=32_000, epsilon_episodes=5_000),
         a2c=A2CConfig(entropy=0.01, replay=10_000),
     ),
 }
