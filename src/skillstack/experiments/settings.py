@@ -62,7 +62,8 @@ class Settings:
     def config(self, seed: int, **changes: Any) -> TrainConfig:
         """The preset's settings, with two phases, the grammar in every game, one thread, and the changes.
 
-        Levels below the top have no more episodes than the paper's figure 3a shows. All methods stand on the same pi_0, or learn it alike, from what is seen alone.
+        Levels below the top have no more episodes than the paper's figure 3a shows. All methods stand on the same pi_0,
+        or learn it alike, from what is seen alone.
         """
         config = changed(
             PRESETS[self.preset],
