@@ -23,6 +23,7 @@ from skillstack.learning.losses import (
     log_behaviour,
     log_decision,
     masked_mean,
+    policy_entropies,
     policy_gradient,
     ppo_terms,
     unevenness,
@@ -295,6 +296,31 @@ def test_what_is_never_drawn_has_a_gradient_that_is_finite() -> None:
 
 def test_the_entropy_of_an_even_choice_is_its_logarithm() -> None:
     assert entropy(torch.zeros(4)).item() == pytest.approx(math.log(4))
+
+
+def test_the_entropies_of_the_three_policies_are_the_numbers_worked_by_hand() -> None:
+    output, _ = two_decisions()
+    found = {name: part.flatten().tolist() for name, part in policy_entropies(output).items()}
+    switch = -(0.8 * math.log(0.8) + 0.2 * math.log(0.2))
+    skill = -(0.25 * math.log(0.25) + 0.75 * math.log(0.75))
+    item = -(0.4 * math.log(0.4) + 0.6 * math.log(0.6))
+    first = -(0.2 * math.log(0.2) + 0.3 * math.log(0.3) + 0.5 * math.log(0.5))
+    second = -(0.3 * math.log(0.3) + 0.6 * math.log(0.6) + 0.1 * math.log(0.1))
+    assert found["switch"] == pytest.approx([switch, math.log(2)])
+    assert found["instruction"] == pytest.approx([skill + item, 2 * math.log(2)])
+    assert found["augmented"] == pytest.approx([first, second])
+    flat = FlatOutput(output.action, output.value)
+    assert policy_entropies(flat)["policy"].equal(policy_entropies(output)["augmented"])
+
+
+def test_the_gradient_of_an_entropy_is_that_of_finite_differences() -> None:
+    start = torch.tensor([0.3, -1.2, 0.8], dtype=torch.float64, requires_grad=True)
+    (gradient,) = torch.autograd.grad(entropy(start), start)
+    for place in range(3):
+        step = torch.zeros(3, dtype=torch.float64)
+        step[place] = 1e-6
+        difference = (entropy(start.detach() + step) - entropy(start.detach() - step)) / 2e-6
+        assert gradient[place].item() == pytest.approx(difference.item(), rel=1e-5)
 
 
 def test_the_probability_of_a_decision_is_of_the_switch_and_of_what_it_chose() -> None:

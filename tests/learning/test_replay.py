@@ -89,11 +89,31 @@ def test_the_oldest_episodes_are_forgotten() -> None:
     episodes = [episode for _ in range(3) for episode in play(1)]
     for episode in episodes:
         replay.add(episode)
-    assert len(replay) <= 10
+    assert len(replay) <= 6
     drawn = set(replay.draw(np.random.default_rng(0), 500).tolist())
     assert drawn == set(range(len(replay) - 5, len(replay)))
     newest = replay.batch(np.array([len(replay) - 1]))
     assert np.array_equal(replay.states(newest.rows), episodes[-1].decisions.states)
+
+
+def test_what_is_seen_in_hindsight_outlives_the_episodes_before_it() -> None:
+    """Its spans need not begin in the order in which they were added; each still shows what it was cut from."""
+    rng, kept = np.random.default_rng(0), Replay(capacity=6, gamma=0.9)
+    tasks = RandomPlayer(STAGES, 8).vocabulary.encode(STAGES[0].tasks)
+    shown: list[bytes] = []
+    for number, episode in enumerate(play(0, count=60)):
+        assert episode.reached is not None
+        episode = replace(episode, reached=rng.random(episode.reached.shape) < 0.3)
+        frames = np.arange(1000 * number, 1000 * number + len(episode))
+        kept.add(episode, frames)
+        kept.add_hindsight(episode, tasks, 1.0, 4, rng)
+        for span in range(len(kept)):
+            rows = kept.batch(np.array([span])).rows
+            assert rows.min() >= 0
+            assert (np.diff(kept.states(rows)) == 1).all(), "a span is of one episode"
+        shown += [kept.states(kept.batch(np.array([len(kept) - 1])).rows).tobytes()]
+    assert len(set(shown)) == 60
+    assert kept.num_decisions < 200, "the oldest were never forgotten"
 
 
 def test_features_stand_in_for_states() -> None:

@@ -41,8 +41,9 @@ def turns_of(trainer: Trainer) -> A2CLearner:
     return trainer.stage.learner
 
 
-def test_with_alternation_exactly_one_head_moves_in_a_rotation() -> None:
-    trainer = level_one()
+@pytest.mark.parametrize("entropy", [0.0, 0.01])
+def test_with_alternation_exactly_one_head_moves_in_a_rotation(entropy: float) -> None:
+    trainer = level_one(replace(TINY, a2c=replace(TINY.a2c, entropy=entropy)))
     trainer.stage.turn()
     learner, rng = turns_of(trainer), np.random.default_rng(0)
     seen = []

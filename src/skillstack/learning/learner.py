@@ -19,12 +19,12 @@ from skillstack.learning.losses import (
     Output,
     Terms,
     decision_entropy,
-    entropy,
     flat_terms,
     hierarchical_terms,
     imitation_terms,
     judged_terms,
     masked_mean,
+    policy_entropies,
     ppo_terms,
     unevenness,
     v_trace,
@@ -162,7 +162,6 @@ class A2CLearner(LevelLearner):
             decisions, most_weight = v_trace(output, decisions, config.gamma), min(most_weight, 1.0)
         if isinstance(output, FlatOutput):
             terms = flat_terms(output, decisions, most_weight=most_weight)
-            bonuses = {"policy": [output.action]}
         else:
             terms = hierarchical_terms(
                 output,
@@ -170,20 +169,11 @@ class A2CLearner(LevelLearner):
                 use_switch_value=config.switch_value,
                 most_weight=most_weight,
             )
-            bonuses = {
-                "switch": [output.switch],
-                "instruction": [output.skill, output.item],
-                "augmented": [output.action],
-            }
-            if self.turn is not None:
-                resting = set(ROTATION) - {self.turn}
-                kept = {name: loss for name, loss in terms.losses.items() if name not in resting}
-                terms = Terms(kept, terms.statistics)
+        resting = set(ROTATION) - {self.turn} if self.turn is not None else set()
+        terms = Terms({name: loss for name, loss in terms.losses.items() if name not in resting}, terms.statistics)
         if config.entropy:
-            for name in set(bonuses) & set(terms.losses):
-                for logits in bonuses[name]:
-                    bonus = masked_mean(entropy(logits), decisions.mask)
-                    terms.losses[name] = terms.losses[name] - config.entropy * bonus
+            open_choices = [part for name, part in policy_entropies(output).items() if name in terms.losses]
+            terms.losses["entropy"] = -config.entropy * masked_mean(torch.stack(open_choices).sum(0), decisions.mask)
         return terms
 
     def state(self) -> dict[str, Any]:

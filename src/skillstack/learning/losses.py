@@ -270,6 +270,17 @@ def log_behaviour(batch: DecisionBatch) -> Tensor:
     return batch.mu_switch.log() + torch.where(batch.switch == CALL, batch.mu_instruction, batch.mu_action).log()
 
 
+def policy_entropies(output: Output) -> dict[str, Tensor]:
+    """Of each policy by itself, as they are trained by A2C, in nats, with a gradient."""
+    if isinstance(output, FlatOutput):
+        return {"policy": entropy(output.action)}
+    return {
+        "switch": entropy(output.switch),
+        "instruction": entropy(output.skill) + entropy(output.item),
+        "augmented": entropy(output.action),
+    }
+
+
 def decision_entropy(output: Output) -> Tensor:
     """Of each decision as a whole, in nats, with a gradient."""
     own = entropy(output.action)

@@ -110,11 +110,12 @@ class Replay:
         self._spans["task"].extend(np.asarray(task)[None])
 
     def _forget(self) -> None:
-        """Drop the oldest half when there are too many; rarely, so that it costs nothing."""
-        if len(self) <= 2 * self.capacity:
+        """Drop the oldest when there are a quarter too many; rarely, so that it costs nothing."""
+        if 4 * len(self) <= 5 * self.capacity:
             return
         drop = len(self) - self.capacity
-        first_row = int(self._spans["start"].values[drop])
+        # What is seen in hindsight need not begin in the order in which it was added.
+        first_row = int(self._spans["start"].values[drop:].min())
         for column in self._spans.values():
             column.drop(drop)
         for column in self._columns.values():
@@ -187,9 +188,11 @@ class _Column:
         self._used = needed
 
     def drop(self, count: int) -> None:
-        """Forget the first values."""
-        self._room = self.values[count:].copy()
-        self._used = len(self._room)
+        """Forget the first values. The others move up in parts that do not overlap, so that no copy is needed."""
+        self._used -= count
+        for start in range(0, self._used, count) if count else ():
+            part = slice(start, min(start + count, self._used))
+            self._room[part] = self._room[part.start + count : part.stop + count]
 
 
 def decision_columns(decisions: Decisions, behaviour: bool) -> dict[str, Array]:
