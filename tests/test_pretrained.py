@@ -94,10 +94,13 @@ def test_a_wheel_has_it_where_it_is_looked_for(tmp_path: Path) -> None:
         file.extractall(unpacked)
     names = {file.name for file in (unpacked / "skillstack" / "pretrained" / "agent").iterdir()}
     assert names == {file.name for file in (FOLDER / "agent").iterdir()}
-    play = "from skillstack import shipped, cli; print(shipped.shipped_agent()); exit(cli.main(['plan', 'put red']))"
+    play = (
+        "from skillstack import shipped, cli; print(shipped.shipped_agent()); cli.main(['plan', 'put red']); "
+        "cli.main(['evaluate', '--skills', 'put', '--episodes', '6']); exit(cli.main(['grammar', 'stack blue']))"
+    )
     told = subprocess.run(
         [sys.executable, "-c", play], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(unpacked)},
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     assert told.startswith(str(unpacked))
-    assert "put red" in told
+    assert all(words in told for words in ("put red", "6 games of each skill", "stack blue"))

@@ -94,7 +94,7 @@ class Figures:
     steps_of_successes: float | None
     """Mean primitive steps of the games that succeeded."""
     shortest: float | None
-    """Mean optimum of these games."""
+    """Mean optimum of the games that succeeded."""
     ratio: float | None
     """Mean of steps over the optimum, of the games that succeeded."""
     spl: float | None

@@ -447,3 +447,14 @@ def test_a_terminal_policy_can_carry_levels_with_encoders_of_their_own(finished:
     assert not run.exists()
     assert train("--run", str(run), "--from", str(start), "--add", "get", *SMALL, "--encoder", "own") == 0
     assert not Agent.load(run / "agent").shared_encoder
+
+
+def test_what_lies_below_keeps_its_weights_where_it_was_saved_in_half_precision(finished: Path, tmp_path: Path) -> None:
+    """Its files are written anew, as an agent has one precision, and say the same numbers."""
+    start, run = tmp_path / "start", tmp_path / "run"
+    Agent.load(finished / "agent").save(start, half=True)
+    assert train("--run", str(run), "--from", str(start), "--add", "put", *SMALL) == 0
+    below, whole = Agent.load(start), Agent.load(run / "agent")
+    for module, other in zip([*below.levels, *below.encoders], [*whole.levels[:-1], *whole.encoders], strict=True):
+        weights = other.state_dict()
+        assert all(tensor.equal(weights[name]) for name, tensor in module.state_dict().items())

@@ -332,19 +332,49 @@ def test_a_resumed_run_is_the_same_run_at_every_stage_and_phase(method: str, enc
     # One of the two has a critic of its own while pi_0 practises, which must come back, too.
     config = tiny(method=method, encoder=encoder, threshold=-1.0, flat=flat, seeing=8, critic=not flat)
     config = replace(config, level=replace(config.level, method=method))
+    phases = check_every_pause(config)
+    assert {(0, "novel"), (1, "base"), (1, "novel")} <= phases
+    assert ((0, "practice") in phases) == (method == "ppo")
+
+
+@pytest.mark.parametrize("method", ["ppo", "a2c"])
+def test_a_resumed_run_is_the_same_run_with_all_that_can_be_turned_on(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("skillstack.learning.hard.ENOUGH", 1)  # so that hard games come back in so short a run
+    more = {
+        "window": 1,
+        "inherit": True,
+        "silent": True,
+        "unguided": 0.5,
+        "smoothing": 1.0,
+        "again": 0.5,
+        "method": method,
+    }
+    config = tiny(stages="find, get, put", encoder="frozen", seeing=8, critic=True)
+    config = replace(
+        config,
+        terminal=replace(config.terminal, again=0.5),
+        level=replace(config.level, **more),
+        a2c=replace(config.a2c, entropy=0.01, true_weights=True, replay=10),
+    )
+    assert {(1, "base"), (2, "base"), (2, "novel")} <= check_every_pause(config)
+
+
+def check_every_pause(config: TrainConfig) -> set[tuple[int, str | None]]:
+    """A run that pauses after every turn has the same states as one in one go; returns its levels and phases."""
     straight = Trainer(config)
     states: list[Any] = [packed(straight)]
     phases = set()
     for metrics in straight.turns():
         states.append(packed(straight))
         phases.add((metrics["level"], metrics.get("phase")))
-    assert {(0, "novel"), (1, "base"), (1, "novel")} <= phases
-    assert ((0, "practice") in phases) == (method == "ppo")
     resumed = Trainer.from_state(config, unpack(states[0]))
     for expected in states[1:]:
         next(resumed.turns())
         assert packed(resumed) == expected
         resumed = Trainer.from_state(config, unpack(expected))
+    return phases
 
 
 @pytest.mark.parametrize("encoder", ["own", "frozen"])

@@ -17,7 +17,7 @@ from skillstack.worlds.making import WorldName
 from skillstack.worlds.rooms import Randomisation, RoomsConfig
 from skillstack.worlds.world import Limits
 
-SECONDS_PER_EPISODE = {"terminal": 0.012, "ppo": 0.015, "a2c": 0.07, "with its encoder": 0.3}
+SECONDS_PER_EPISODE = {"terminal": 0.01, "ppo": 0.007, "a2c": 0.04, "with its encoder": 0.15}
 """Of learning, as seen in single runs on one or two cores; only for estimates before anything was measured."""
 
 
