@@ -25,8 +25,8 @@ FIVE = [[RED, ACTS], [RED, ACTS], [BLUE, RED, ACTS], [ACTS, BLUE, ACTS], [ACTS, 
 SWITCH, ITEM = [0.25, 0.75], [0.2, 0.8]
 
 
-def learned(episodes: list[list[int]], smoothing: float = 0.0) -> Grammar:
-    grammar = Grammar(FIND_AND_GET, FIND, smoothing)
+def learned(episodes: list[list[int]], smoothing: float = 0.0, doubt: float = 0.0) -> Grammar:
+    grammar = Grammar(FIND_AND_GET, FIND, smoothing, doubt)
     for states in episodes:
         grammar.update(GET_RED, states)
     return grammar
@@ -79,6 +79,20 @@ class TestReshapingByHand:
         switch, instruction = after(grammar, START)
         np.testing.assert_allclose(switch, [4 / 13, 9 / 13])
         np.testing.assert_allclose(instruction, [5 / 17, 12 / 17])
+
+    def test_doubt_leaves_the_uniform_distribution_its_share_however_much_is_counted(self) -> None:
+        # 3/5 of the counts, the rest uniform: red 0.6 * 2/5 + 0.4 / 4, blue 0.6 * 1/5 + 0.4 / 4, act 0.6 * 2/5 + 0.2.
+        for times in (1, 1000):
+            prior = learned(FIVE * times, doubt=0.4).prior(GET_RED[None], np.array([START]))
+            np.testing.assert_allclose(prior.instruction[0], [0.34, 0.22])
+            np.testing.assert_allclose(prior.switch[0], [0.56, 0.44])
+        forbidden = learned(FIVE, doubt=0.4).prior(GET_RED[None], np.array([RED]))  # after "find red": act 3 of 3
+        np.testing.assert_allclose(forbidden.switch[0], [0.2, 0.8])
+
+    @pytest.mark.parametrize("doubt", [-0.1, 1.1, float("nan"), True, "some", None])
+    def test_doubt_must_be_a_share(self, doubt: Any) -> None:
+        with pytest.raises(SkillstackError, match="doubt must be a share"):
+            Grammar(FIND_AND_GET, FIND, doubt=doubt)
 
     def test_the_instruction_policy_is_the_product_of_skill_and_item(self) -> None:
         stage = make_stages("find get put", ["red", "blue"])[2]
@@ -354,6 +368,7 @@ class TestLookingInside:
         assert learned(FIVE) != learned(FIVE[:4])
         assert learned([[RED]]) != learned([[BLUE]])
         assert learned(FIVE) != learned(FIVE, smoothing=0.5)
+        assert learned(FIVE) != learned(FIVE, doubt=0.5)
         assert learned([]) != learn([])
         assert learned([]) != "a grammar"
 
@@ -383,6 +398,10 @@ class TestSaving:
             },
         }
 
+    def test_doubt_comes_back_and_is_not_named_where_there_is_none(self) -> None:
+        assert Grammar.from_json(learned(FIVE, doubt=0.25).to_json()) == learned(FIVE, doubt=0.25)
+        assert "doubt" not in learned(FIVE).to_json()
+
     @pytest.mark.parametrize(
         ("damage", "message"),
         [
@@ -407,6 +426,7 @@ class TestSaving:
             ({"smoothing": "some"}, "smoothing must be a number"),
             ({"smoothing": float("nan")}, "smoothing must be a number"),
             ({"smoothing": 10**400}, "smoothing must be a number"),
+            ({"doubt": 2.0}, "doubt must be a share"),
         ],
     )
     def test_damaged_json_is_named_in_one_sentence(self, damage: dict[str, Any], message: str) -> None:

@@ -134,7 +134,10 @@ def add_stage(
     stages = instructions.add_stage(agent.stages, skills, [*agent.vocabulary.items, *items] if items else ())
     config, agent = _fit(config, agent, stages[-1].tasks.vocabulary)
     added = stages[-1].novel
-    extended = agent.extended(added.skills, added.items, seed=config.seed, smoothing=config.level.smoothing)
+    settings = config.level
+    extended = agent.extended(
+        added.skills, added.items, seed=config.seed, smoothing=settings.smoothing, doubt=settings.doubt
+    )
     return config, extended
 
 

@@ -399,6 +399,7 @@ def _make_agent(config: TrainConfig, stages: tuple[Stage, ...]) -> Agent:
         lstm=config.lstm,
         seed=config.seed,
         smoothing=config.level.smoothing,
+        doubt=config.level.doubt,
     )
 
 

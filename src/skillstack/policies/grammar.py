@@ -61,14 +61,19 @@ class Grammar:
     so that q is the row of rho that starts there.
     """
 
-    def __init__(self, tasks: TaskSet, base: TaskSet, smoothing: float = 0.0) -> None:
-        """`smoothing` is the weight, in counts, of the uniform distribution; 0 is the paper's maximum likelihood."""
+    def __init__(self, tasks: TaskSet, base: TaskSet, smoothing: float = 0.0, doubt: float = 0.0) -> None:
+        """`smoothing` is the weight, in counts, of the uniform distribution; 0 is the paper's maximum likelihood.
+
+        `doubt` is a share that the uniform distribution keeps however much is counted.
+        """
         _check_task_sets(tasks, base)
         if not _is_number(smoothing) or not 0 <= smoothing < _MOST:
             raise SkillstackError(f"The grammar's smoothing must be a number from 0 upwards, not {smoothing}.")
+        if not _is_number(doubt) or not 0 <= doubt <= 1:
+            raise SkillstackError(f"The grammar's doubt must be a share from 0 to 1, not {doubt}.")
         self.tasks = tasks
         self.base = base
-        self._smoothing = float(smoothing)
+        self._smoothing, self._doubt = float(smoothing), float(doubt)
 
         self.n_base = len(base.skills) * len(base.items)
         self.act_state = self.n_base
@@ -98,6 +103,10 @@ class Grammar:
     @property
     def smoothing(self) -> float:
         return self._smoothing
+
+    @property
+    def doubt(self) -> float:
+        return self._doubt
 
     # States
 
@@ -186,10 +195,11 @@ class Grammar:
         return Prior(np.stack([calls.sum(axis=1), probability[:, self.act_state]], axis=1), calls)
 
     def _probability(self, rows: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
-        """(count + a uniform) / (total + a): (n,) to (n, n_base + 1)."""
+        """(count + a uniform) / (total + a), and by a share of doubt the uniform one: (n,) to (n, n_base + 1)."""
         weight = np.where(rows == 0, 1.0, self._smoothing)  # (n,); all that an uncounted row has is the uniform part
         smoothed = self._counts[rows] + weight[:, None] * self._uniform
-        return np.asarray(smoothed / smoothed.sum(axis=1, keepdims=True))
+        probability = smoothed / smoothed.sum(axis=1, keepdims=True)
+        return np.asarray((1.0 - self._doubt) * probability + self._doubt * self._uniform)
 
     @np.errstate(divide="ignore")
     def _refresh(self, rows: npt.NDArray[np.int32]) -> None:
@@ -223,15 +233,19 @@ class Grammar:
         return self._task_numbers[task]
 
     def __eq__(self, other: object) -> bool:
-        """The same tasks, smoothing and counts, in whatever order they were learned."""
+        """The same tasks, smoothing, doubt and counts, in whatever order they were learned."""
         if not isinstance(other, Grammar):
             return NotImplemented
-        if (self.tasks, self.base, self.smoothing) != (other.tasks, other.base, other.smoothing):
+        if self._settings != other._settings:
             return False
         counted = self._rows > 0
         return np.array_equal(counted, other._rows > 0) and np.array_equal(
             self._counts[self._rows[counted]], other._counts[other._rows[counted]]
         )
+
+    @property
+    def _settings(self) -> tuple[TaskSet, TaskSet, float, float]:
+        return self.tasks, self.base, self.smoothing, self.doubt
 
     def __repr__(self) -> str:
         episodes = sum(self.episodes(task) for task in self.tasks)
@@ -251,6 +265,9 @@ class Grammar:
             "tasks": [str(task) for task in self.tasks],
             "base": [str(task) for task in self.base],
             "smoothing": self.smoothing,
+            **(
+                {"doubt": self.doubt} if self.doubt else {}
+            ),  # a grammar without is written as it was before there was any
             "counts": counts,
         }
 
@@ -261,7 +278,8 @@ class Grammar:
         for key in ("tasks", "base", "smoothing", "counts"):
             if key not in fields:
                 raise _damaged(f'it has no "{key}"')
-        grammar = cls(_task_set(fields, "tasks"), _task_set(fields, "base"), fields["smoothing"])
+        smoothing, doubt = fields["smoothing"], fields.get("doubt", 0.0)
+        grammar = cls(_task_set(fields, "tasks"), _task_set(fields, "base"), smoothing, doubt)
         for task, rows in _mapping(fields["counts"], '"counts"').items():
             grammar._load_task(task, _mapping(rows, f'what it has for "{task}"'))
         return grammar
