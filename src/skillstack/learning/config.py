@@ -390,12 +390,12 @@ PRESETS = {
     ),
     "paper": TrainConfig(
         encoder="frozen",
-        level=LevelConfig(smoothing=1.0, doubt=0.1, silent=True, episodes=32_000, epsilon_episodes=5_000),
+        level=LevelConfig(smoothing=1.0, silent=True, episodes=32_000, epsilon_episodes=5_000),
         a2c=A2CConfig(entropy=0.01, replay=10_000),
     ),
 }
 """Named settings. `fast`: PPO with hindsight at every level, and smaller frames. `paper`: Algorithm 2 to the letter,
-where docs/decisions.md does not say otherwise: its grammar keeps some doubt, as it may lock a task in; an entropy bonus
+where docs/decisions.md does not say otherwise: its grammar is smoothed, as it may lock a task in; an entropy bonus
 keeps a level from giving up a task that it has not come upon yet; and its levels see through the encoder of pi_0, as
 with encoders of their own the ladder has not come to its end. How long replay is, how epsilon comes down and how a new
 word starts is not said in the paper."""
