@@ -348,6 +348,7 @@ def test_a_resumed_run_is_the_same_run_with_all_that_can_be_turned_on(
         "silent": True,
         "unguided": 0.5,
         "smoothing": 1.0,
+        "doubt": 0.1,
         "again": 0.5,
         "method": method,
     }
@@ -398,7 +399,15 @@ def test_words_of_new_skills_may_start_as_zeros(inherit: bool, flat: bool) -> No
         assert new != silent
 
 
-def test_pi_0_learns_no_word_from_silence() -> None:
-    trainer = Trainer(tiny(silent=True))
-    trainer.stage.turn()
-    assert trainer.agent.levels[0].trunk.instruction.skills.weight.all()
+def test_words_of_pi_0_and_of_a_level_that_is_tuned_are_never_silenced() -> None:
+    first, tuned = Trainer(tiny(silent=True)), level_one(tiny(silent=True, inherit=True, tune=True))
+    for trainer in (first, tuned):
+        before = weights(trainer.agent.levels[-1])
+        trainer.stage._start_level()
+        assert not moved(before, weights(trainer.agent.levels[-1]))
+
+
+def test_a_levels_grammar_has_the_smoothing_and_the_doubt_that_are_set() -> None:
+    grammar = level_one(tiny(smoothing=0.5, doubt=0.25)).agent.grammars[1]
+    assert grammar is not None
+    assert (grammar.smoothing, grammar.doubt) == (0.5, 0.25)

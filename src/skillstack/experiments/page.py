@@ -35,6 +35,8 @@ ERRATA = """## Errata
 
 What was wrong in earlier versions of this page:
 
+- Until 18 November 2026 it showed pi_1, pi_3 and plans of the preset "paper" as it was before words of new skills
+  started as zeros, before its entropy bonus and its shorter replay; those records are of commit 4f599ae.
 - Until 17 November 2026 it showed figure 3a by five runs of seed 0 whose grammar was not smoothed and whose pi_0 had
   practised less; their cost was by the clock, with some 35 minutes of pauses in it.
 - "Episodes until success is 0.9" looked at all tasks of a stage together and, shortly after the novel phase had begun,

@@ -178,7 +178,8 @@ class LevelConfig:
     """Whether a level starts with the trunk of the level below, which tells the items apart already."""
     silent: bool = False
     """Whether the word of a new skill starts as zeros: while the base tasks are learned alone nothing teaches a level
-    what it means, and a random word beside "blue" changes what "blue" is taken for."""
+    what it means, and a random word beside "blue" changes what "blue" is taken for. A stage that brings items alone
+    has no such word, and a fork goes on with the words it has."""
     episodes: int = 22_000
     """The most episodes of a stage; the paper's figure 3a shows 22,000."""
     target: float = 0.97
@@ -232,7 +233,7 @@ class TrainConfig:
     """Hidden units of each level's LSTM; the paper's have 256."""
     tune: bool = False
     """Learn on with the top level of an agent (--from), for example in another world; what lies below is not touched.
-    --inherit, --silent and --curriculum do not count then."""
+    --inherit, --silent, --smoothing, --doubt and --curriculum do not count then."""
     flat: bool = False
     """Learn all tasks with one flat policy, each stage fine-tuned from the one before: the paper's baseline."""
     games: int = 64

@@ -145,7 +145,7 @@ def tune(path: Path, config: TrainConfig, level: int | None = None) -> tuple[Tra
     """A finished agent whose top level, or this one, goes on learning, with all its tasks at once, and the settings."""
     agent = _load(path, level)
     config, agent = _fit(config, agent, agent.vocabulary)
-    return replace(config, tune=True, level=replace(config.level, inherit=False, silent=False, curriculum=False)), agent
+    return replace(config, tune=True, level=replace(config.level, curriculum=False)), agent
 
 
 def _load(path: Path, level: int | None) -> Agent:

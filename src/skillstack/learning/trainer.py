@@ -219,6 +219,8 @@ class StageTrainer:
     def _start_level(self) -> None:
         """What a level is given before the first game of its stage; a flat policy learns new words, too."""
         settings = self.config.level
+        if self.config.tune:
+            return  # it goes on with what it has
         if settings.inherit and self.level > 0:
             self.agent.inherit(self.level)
         if settings.silent and not self.terminal:

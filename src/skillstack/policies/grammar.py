@@ -62,9 +62,8 @@ class Grammar:
     """
 
     def __init__(self, tasks: TaskSet, base: TaskSet, smoothing: float = 0.0, doubt: float = 0.0) -> None:
-        """`smoothing` is the weight, in counts, of the uniform distribution; 0 is the paper's maximum likelihood.
-
-        `doubt` is a share that the uniform distribution keeps however much is counted.
+        """`smoothing` is the weight, in counts, of the uniform distribution, and `doubt` a share that it keeps however
+        much is counted; without both it is the paper's maximum likelihood.
         """
         _check_task_sets(tasks, base)
         if not _is_number(smoothing) or not 0 <= smoothing < _MOST:
@@ -261,13 +260,13 @@ class Grammar:
                 rows = counts.setdefault(str(task), {})
                 row = rows.setdefault(self.state_names[step.previous], {})
                 row[self.state_names[step.following]] = step.count
+        # A grammar without doubt is written as it was before there was any.
+        doubt = {"doubt": self.doubt} if self.doubt else {}
         return {
             "tasks": [str(task) for task in self.tasks],
             "base": [str(task) for task in self.base],
             "smoothing": self.smoothing,
-            **(
-                {"doubt": self.doubt} if self.doubt else {}
-            ),  # a grammar without is written as it was before there was any
+            **doubt,
             "counts": counts,
         }
 
