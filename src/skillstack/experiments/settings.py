@@ -17,7 +17,7 @@ IMAGE_SIZE = PRESETS["fast"].image_size
 """Of all frames, whatever the preset has: a run takes half as long, and as many episodes (docs/decisions.md)."""
 
 FIGURE_EPISODES = 22_000
-"""Of pi_1, as the paper's figure 3a shows them."""
+"""Of each level below the top, as the paper's figure 3a shows them for pi_1."""
 
 TOY: dict[str, Any] = {
     "items": ("red", "blue"),

@@ -203,7 +203,8 @@ class LevelConfig:
     """The share of turns in which a level plays without its own grammar while it learns: what a grammar always sets
     right, the policy behind it never learns."""
     smoothing: float = 0.0
-    """Weight of the uniform distribution in the grammar, in counts; 0 is the paper's maximum likelihood."""
+    """Weight of the uniform distribution in the grammar, in counts; 0, with no doubt, is the paper's maximum
+    likelihood."""
     doubt: float = 0.0
     """The share that the uniform distribution keeps in the grammar however much is counted; 0 is the paper's letter,
     by which what succeeded first may never be left for what would do better."""
@@ -385,6 +386,7 @@ PRESETS = {
             episodes=20_000,
             target=0.985,
             curriculum=False,
+            again=0.3,
             unguided=0.5,
             smoothing=1.0,
         ),
