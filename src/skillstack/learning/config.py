@@ -386,7 +386,6 @@ PRESETS = {
             episodes=20_000,
             target=0.985,
             curriculum=False,
-            again=0.3,
             unguided=0.5,
             smoothing=1.0,
         ),
