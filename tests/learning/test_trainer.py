@@ -407,7 +407,26 @@ def test_words_of_pi_0_and_of_a_level_that_is_tuned_are_never_silenced() -> None
         assert not moved(before, weights(trainer.agent.levels[-1]))
 
 
-def test_a_levels_grammar_has_the_smoothing_and_the_doubt_that_are_set() -> None:
-    grammar = level_one(tiny(smoothing=0.5, doubt=0.25)).agent.grammars[1]
+def test_doubt_comes_down_with_epsilon_and_is_there_only_while_games_are_played() -> None:
+    stage = level_one(tiny(doubt=0.2, epsilon_episodes=100)).stage
+    grammar, seen = stage.agent.grammars[1], []
     assert grammar is not None
-    assert (grammar.smoothing, grammar.doubt) == (0.5, 0.25)
+    for stage.episodes in (0, 50, 200):
+        with stage._doubting():
+            seen.append(grammar.doubt)
+        assert grammar.doubt == 0
+    assert seen == pytest.approx([0.2, 0.1, 0.0])
+
+
+def test_games_are_played_with_the_doubt_that_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = level_one(tiny(doubt=0.2)).stage
+    grammar, play, seen = stage.agent.grammars[1], stage._runner.play, []
+    assert grammar is not None
+
+    def look(*arguments: Any, **options: Any) -> Any:
+        seen.append(grammar.doubt)
+        return play(*arguments, **options)
+
+    monkeypatch.setattr(stage._runner, "play", look)
+    stage.turn()
+    assert seen == [0.2]

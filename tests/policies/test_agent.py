@@ -71,10 +71,10 @@ def test_the_papers_agent_has_the_papers_parameters(shared_encoder: bool) -> Non
 
 
 def test_the_lowest_level_is_flat_and_the_others_are_hierarchical_with_a_grammar() -> None:
-    agent = Agent.create(ROOMS, make_stages(), smoothing=0.5, doubt=0.25)
+    agent = Agent.create(ROOMS, make_stages(), smoothing=0.5)
     assert [type(level) for level in agent.levels] == [FlatPolicy] + 3 * [HierarchicalPolicy]
     assert agent.grammars[0] is None
-    assert agent.grammars[1:] == [Grammar(stage.tasks, stage.base, 0.5, 0.25) for stage in agent.stages[1:]]
+    assert agent.grammars[1:] == [Grammar(stage.tasks, stage.base, 0.5) for stage in agent.stages[1:]]
 
 
 def test_words_are_numbered_in_the_order_of_acquisition_and_lower_levels_know_the_first_of_them() -> None:

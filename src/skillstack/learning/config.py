@@ -203,11 +203,11 @@ class LevelConfig:
     """The share of turns in which a level plays without its own grammar while it learns: what a grammar always sets
     right, the policy behind it never learns."""
     smoothing: float = 0.0
-    """Weight of the uniform distribution in the grammar, in counts; 0, with no doubt, is the paper's maximum
-    likelihood."""
+    """Weight of the uniform distribution in the grammar, in counts; 0 is the paper's maximum likelihood."""
     doubt: float = 0.0
-    """The share that the uniform distribution keeps in the grammar however much is counted; 0 is the paper's letter,
-    by which what succeeded first may never be left for what would do better."""
+    """The share that the uniform distribution has in the grammar of the level that learns, however much is counted, at
+    the start of each phase; it comes down to 0 together with epsilon. 0 is the paper's letter, by which what succeeded
+    first may never be left for what would do better."""
 
     def __post_init__(self) -> None:
         _check(
@@ -234,7 +234,7 @@ class TrainConfig:
     """Hidden units of each level's LSTM; the paper's have 256."""
     tune: bool = False
     """Learn on with the top level of an agent (--from), for example in another world; what lies below is not touched.
-    --inherit, --silent, --smoothing, --doubt and --curriculum do not count then."""
+    --inherit, --silent, --smoothing and --curriculum do not count then."""
     flat: bool = False
     """Learn all tasks with one flat policy, each stage fine-tuned from the one before: the paper's baseline."""
     games: int = 64

@@ -134,10 +134,7 @@ def add_stage(
     stages = instructions.add_stage(agent.stages, skills, [*agent.vocabulary.items, *items] if items else ())
     config, agent = _fit(config, agent, stages[-1].tasks.vocabulary)
     added = stages[-1].novel
-    settings = config.level
-    extended = agent.extended(
-        added.skills, added.items, seed=config.seed, smoothing=settings.smoothing, doubt=settings.doubt
-    )
+    extended = agent.extended(added.skills, added.items, seed=config.seed, smoothing=config.level.smoothing)
     return config, extended
 
 

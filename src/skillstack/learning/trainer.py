@@ -7,6 +7,7 @@ learning for each episode is the paper's; an episode's weights are at most N epi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter, process_time
 from typing import Any
@@ -117,9 +118,25 @@ class StageTrainer:
         """Above the terminal policy it comes down from its first value to 0 in a line, in each phase anew."""
         if self.terminal:
             return self.config.terminal.epsilon
-        settings = self.config.level
-        left = 1.0 - (self.episodes - self.phase_began) / max(settings.epsilon_episodes, 1)
-        return settings.epsilon * max(left, 0.0)
+        return self.config.level.epsilon * self._exploring
+
+    @property
+    def _exploring(self) -> float:
+        """The share of epsilon, and of the grammar's doubt, that is left in this phase."""
+        return max(1.0 - (self.episodes - self.phase_began) / max(self.config.level.epsilon_episodes, 1), 0.0)
+
+    @contextmanager
+    def _doubting(self) -> Iterator[None]:
+        """The level's own grammar with what is left of its doubt, while games are played to learn from."""
+        grammar = self._grammar
+        if grammar is None:
+            yield
+            return
+        grammar.doubt = self.config.level.doubt * self._exploring
+        try:
+            yield
+        finally:
+            grammar.doubt = 0.0
 
     @property
     def _grammar(self) -> Grammar | None:
@@ -175,7 +192,7 @@ class StageTrainer:
         count = self.config.games
         tasks, seeds, again = self._choose_games()
         epsilon, phase, practised, guided = self.epsilon, self.phase, self.practising, self.guided
-        with self.timer("play"):
+        with self.timer("play"), self._doubting():
             episodes = self._runner.play(tasks, seeds, self.level, epsilon, top_grammar=guided)
         self.episodes += count
         new = episodes[again:]
@@ -401,7 +418,6 @@ def _make_agent(config: TrainConfig, stages: tuple[Stage, ...]) -> Agent:
         lstm=config.lstm,
         seed=config.seed,
         smoothing=config.level.smoothing,
-        doubt=config.level.doubt,
     )
 
 

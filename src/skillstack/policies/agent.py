@@ -74,13 +74,12 @@ class Agent:
         lstm: int = HIDDEN_SIZE,
         seed: int = 0,
         smoothing: float = 0.0,
-        doubt: float = 0.0,
     ) -> Agent:
         """An agent that has learned nothing. A level's weights depend on the seed and the level, not on the others."""
         _check(world, stages)
         agent = cls(world, (), shared_encoder, [], [], [], gated, lstm)
         for stage in stages:
-            agent = agent._with(stage, seed, smoothing, doubt)
+            agent = agent._with(stage, seed, smoothing)
         return agent
 
     @property
@@ -110,26 +109,20 @@ class Agent:
         )
 
     def extended(
-        self,
-        skills: Sequence[str] = (),
-        items: Sequence[str] = (),
-        *,
-        seed: int = 0,
-        smoothing: float = 0.0,
-        doubt: float = 0.0,
+        self, skills: Sequence[str] = (), items: Sequence[str] = (), *, seed: int = 0, smoothing: float = 0.0
     ) -> Agent:
         """An agent with one more level on top, for new skills, new items or both; the lower modules are the same."""
         stages = add_stage(self.stages, skills, items)
         _check(self.world, stages)
-        return self._with(stages[-1], seed, smoothing, doubt)
+        return self._with(stages[-1], seed, smoothing)
 
-    def _with(self, stage: Stage, seed: int, smoothing: float, doubt: float) -> Agent:
+    def _with(self, stage: Stage, seed: int, smoothing: float) -> Agent:
         with seeded(seed, stage.level):
             gate = Gate(self.world.image_shape) if self.gated else None
             level = _make_level(stage, len(self.world.actions), gate, self.lstm)
             needs_encoder = not (self.shared_encoder and self.encoders)
             encoders = [VisualEncoder(self.world.image_shape, gated=self.gated)] if needs_encoder else []
-        grammar = Grammar(stage.tasks, stage.base, smoothing, doubt) if stage.base else None
+        grammar = Grammar(stage.tasks, stage.base, smoothing) if stage.base else None
         return replace(
             self,
             stages=(*self.stages, stage),

@@ -61,18 +61,14 @@ class Grammar:
     so that q is the row of rho that starts there.
     """
 
-    def __init__(self, tasks: TaskSet, base: TaskSet, smoothing: float = 0.0, doubt: float = 0.0) -> None:
-        """`smoothing` is the weight, in counts, of the uniform distribution, and `doubt` a share that it keeps however
-        much is counted; without both it is the paper's maximum likelihood.
-        """
+    def __init__(self, tasks: TaskSet, base: TaskSet, smoothing: float = 0.0) -> None:
+        """`smoothing` is the weight, in counts, of the uniform distribution; 0 is the paper's maximum likelihood."""
         _check_task_sets(tasks, base)
         if not _is_number(smoothing) or not 0 <= smoothing < _MOST:
             raise SkillstackError(f"The grammar's smoothing must be a number from 0 upwards, not {smoothing}.")
-        if not _is_number(doubt) or not 0 <= doubt <= 1:
-            raise SkillstackError(f"The grammar's doubt must be a share from 0 to 1, not {doubt}.")
         self.tasks = tasks
         self.base = base
-        self._smoothing, self._doubt = float(smoothing), float(doubt)
+        self._smoothing, self._doubt = float(smoothing), 0.0
 
         self.n_base = len(base.skills) * len(base.items)
         self.act_state = self.n_base
@@ -105,7 +101,16 @@ class Grammar:
 
     @property
     def doubt(self) -> float:
+        """The share that the uniform distribution has for now, however much is counted; it is not saved."""
         return self._doubt
+
+    @doubt.setter
+    def doubt(self, share: float) -> None:
+        if not _is_number(share) or not 0 <= share <= 1:
+            raise SkillstackError(f"The grammar's doubt must be a share from 0 to 1, not {share}.")
+        if share != self._doubt:
+            self._doubt = float(share)
+            self._refresh(np.arange(self._used_rows, dtype=np.int32))
 
     # States
 
@@ -232,19 +237,15 @@ class Grammar:
         return self._task_numbers[task]
 
     def __eq__(self, other: object) -> bool:
-        """The same tasks, smoothing, doubt and counts, in whatever order they were learned."""
+        """The same tasks, smoothing and counts, in whatever order they were learned."""
         if not isinstance(other, Grammar):
             return NotImplemented
-        if self._settings != other._settings:
+        if (self.tasks, self.base, self.smoothing) != (other.tasks, other.base, other.smoothing):
             return False
         counted = self._rows > 0
         return np.array_equal(counted, other._rows > 0) and np.array_equal(
             self._counts[self._rows[counted]], other._counts[other._rows[counted]]
         )
-
-    @property
-    def _settings(self) -> tuple[TaskSet, TaskSet, float, float]:
-        return self.tasks, self.base, self.smoothing, self.doubt
 
     def __repr__(self) -> str:
         episodes = sum(self.episodes(task) for task in self.tasks)
@@ -260,13 +261,10 @@ class Grammar:
                 rows = counts.setdefault(str(task), {})
                 row = rows.setdefault(self.state_names[step.previous], {})
                 row[self.state_names[step.following]] = step.count
-        # A grammar without doubt is written as it was before there was any.
-        doubt = {"doubt": self.doubt} if self.doubt else {}
         return {
             "tasks": [str(task) for task in self.tasks],
             "base": [str(task) for task in self.base],
             "smoothing": self.smoothing,
-            **doubt,
             "counts": counts,
         }
 
@@ -277,8 +275,7 @@ class Grammar:
         for key in ("tasks", "base", "smoothing", "counts"):
             if key not in fields:
                 raise _damaged(f'it has no "{key}"')
-        smoothing, doubt = fields["smoothing"], fields.get("doubt", 0.0)
-        grammar = cls(_task_set(fields, "tasks"), _task_set(fields, "base"), smoothing, doubt)
+        grammar = cls(_task_set(fields, "tasks"), _task_set(fields, "base"), fields["smoothing"])
         for task, rows in _mapping(fields["counts"], '"counts"').items():
             grammar._load_task(task, _mapping(rows, f'what it has for "{task}"'))
         return grammar
