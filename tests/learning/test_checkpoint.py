@@ -189,6 +189,14 @@ def test_any_changed_byte_is_noticed_wherever_it_is(tmp_path: Path) -> None:
     assert checkpoints.load_newest(no_warning) == (2, files(2, 50))
 
 
+def test_a_folder_that_goes_away_while_it_is_looked_at_has_no_checkpoints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that comes to its end drops its checkpoints while another process looks how far it is."""
+    monkeypatch.setattr(Path, "is_dir", lambda path: True)
+    assert Checkpoints(tmp_path / "gone").numbers() == []
+
+
 def test_a_checkpoint_under_the_number_of_another_is_passed_over(tmp_path: Path) -> None:
     checkpoints = saved(tmp_path, 1, 2)
     (tmp_path / "000000002").rename(tmp_path / "000000003")

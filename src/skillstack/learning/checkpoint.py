@@ -44,9 +44,10 @@ class Checkpoints:
 
     def numbers(self) -> list[int]:
         """The numbers of all checkpoints that are there, damaged ones too, in ascending order."""
-        if not self.folder.is_dir():
+        try:
+            return sorted(int(entry.name) for entry in self.folder.iterdir() if _is_checkpoint_name(entry.name))
+        except (FileNotFoundError, NotADirectoryError):  # there are none yet, or the run was finished as we looked
             return []
-        return sorted(int(entry.name) for entry in self.folder.iterdir() if _is_checkpoint_name(entry.name))
 
     def save(self, number: int, files: Mapping[str, bytes]) -> Path:
         """Write a checkpoint, whole or not at all, then thin the older ones.
