@@ -84,6 +84,43 @@ def test_a_draw_has_enough_decisions_in_whole_episodes_and_no_more_than_needed()
         assert lengths[drawn].sum() >= 36 > lengths[drawn[:-1]].sum()
 
 
+def test_a_share_of_a_draw_is_positive_and_of_every_task_alike() -> None:
+    """Of 40 episodes three are positive: two of one task, and one of another."""
+    episodes = (play(1) * 4)[:40]
+    positive = {5: 0, 11: 1, 17: 0}  # episode: task
+    replay = Replay(100, gamma=0.9)
+    for number, episode in enumerate(episodes):
+        task = np.array([1, positive.get(number, 2)])
+        replay.add(replace(episode, task=task, rewards=np.append(episode.rewards[:-1], float(number in positive))))
+    rng = np.random.default_rng(0)
+    drawn = np.concatenate([replay.draw(rng, 1, positive=0.6) for _ in range(8_000)])  # so long, one span a draw
+    share = np.bincount(drawn, minlength=40) / len(drawn)
+    assert share[11] == pytest.approx(0.6 / 2 + 0.4 / 40, abs=0.02)
+    assert share[[5, 17]] == pytest.approx(0.6 / 4 + 0.4 / 40, abs=0.02)
+    assert np.delete(share, [5, 11, 17]) == pytest.approx(0.4 / 40, abs=0.005)
+
+
+def test_positive_draws_follow_what_is_added_forgotten_and_loaded() -> None:
+    replay, other, rng = Replay(8, gamma=0.9), Replay(8, gamma=0.9), np.random.default_rng(0)
+    for number, episode in enumerate(play(1) * 3):
+        replay.add(replace(episode, rewards=np.append(episode.rewards[:-1], float(number % 3 == 0))))
+        drawn = replay.draw(rng, 400, positive=0.9)
+        rewards = replay.batch(np.unique(drawn)).decisions.returns.amax(0)
+        assert drawn.min() >= len(replay) - 8
+        assert (rewards > 0).any()
+        other.load_state(replay.state())
+        both = [one.draw(np.random.default_rng(number), 40, positive=0.5).tolist() for one in (replay, other)]
+        assert both[0] == both[1]
+
+
+def test_without_a_success_a_draw_is_even() -> None:
+    replay = Replay(100, gamma=0.9)
+    for episode in play(1):
+        replay.add(replace(episode, rewards=np.zeros_like(episode.rewards)))
+    drawn = [replay.draw(np.random.default_rng(1), 36, positive=share).tolist() for share in (0.0, 0.9)]
+    assert drawn[0] == drawn[1]
+
+
 def test_the_oldest_episodes_are_forgotten() -> None:
     replay = Replay(capacity=5, gamma=0.9)
     episodes = [episode for _ in range(3) for episode in play(1)]

@@ -145,7 +145,7 @@ class A2CLearner(LevelLearner):
     def update(self, rng: np.random.Generator) -> Terms:
         """One mini-batch update."""
         with self.timer("batch"):
-            batch = self.replay.batch(self.replay.draw(rng, self.config.batch))
+            batch = self.replay.batch(self.replay.draw(rng, self.config.batch, self.config.positive))
             seen = self.replay.states(batch.rows)
         features = self.features(seen)
         with self.timer("forward"):

@@ -46,6 +46,7 @@ class Replay:
 
     def clear(self) -> None:
         self._columns: dict[str, _Column] = {}
+        self._positive: tuple[Array, Array, Array] | None = None  # found when it is asked for
         self._spans = {
             "start": _Column(np.zeros(0, np.int64)),
             "length": _Column(np.zeros(0, np.int64)),
@@ -108,6 +109,7 @@ class Replay:
         for name, value in (("start", start), ("length", length), ("reward", reward), ("hindsight", hindsight)):
             self._spans[name].extend(np.array([value]))
         self._spans["task"].extend(np.asarray(task)[None])
+        self._positive = None
 
     def _forget(self) -> None:
         """Drop the oldest when there are a quarter too many; rarely, so that it costs nothing."""
@@ -122,13 +124,35 @@ class Replay:
             column.drop(first_row)
         self._spans["start"].values[:] -= first_row
 
-    def draw(self, rng: np.random.Generator, decisions: int) -> npt.NDArray[np.int64]:
-        """Spans drawn evenly, with replacement, until they have at least so many decisions."""
+    def draw(self, rng: np.random.Generator, decisions: int, positive: float = 0.0) -> npt.NDArray[np.int64]:
+        """Spans drawn evenly, with replacement, until they have at least so many decisions.
+
+        A share of them is drawn from the positive ones alone, each task that has any as often as the others.
+        """
         lengths = self._spans["length"].values
-        oldest = max(len(lengths) - self.capacity, 0)
-        drawn = rng.integers(oldest, len(lengths), size=decisions)  # a span has at least one decision
+        drawn = rng.integers(self._oldest, len(lengths), size=decisions)  # a span has at least one decision
+        spans, first, count = self._successes() if positive else (drawn[:0],) * 3
+        if len(spans):
+            places = np.flatnonzero(rng.random(decisions) < positive)
+            tasks = rng.integers(len(count), size=len(places))
+            drawn[places] = spans[first[tasks] + rng.integers(count[tasks])]
         enough = int(np.searchsorted(np.cumsum(lengths[drawn]), decisions)) + 1
         return drawn[:enough]
+
+    @property
+    def _oldest(self) -> int:
+        """The first span that counts: a few more are kept, as they are dropped rarely."""
+        return max(len(self) - self.capacity, 0)
+
+    def _successes(self) -> tuple[Array, Array, Array]:
+        """The spans of positive episodes (D+), task by task, and where each task begins and how many it has."""
+        if self._positive is None:
+            spans = self._oldest + np.flatnonzero(self._spans["reward"].values[self._oldest :] > 0)
+            _, task, count = np.unique(
+                self._spans["task"].values[spans], axis=0, return_inverse=True, return_counts=True
+            )
+            self._positive = spans[np.argsort(task.ravel(), kind="stable")], np.cumsum(count) - count, count
+        return self._positive
 
     def batch(self, spans: npt.NDArray[np.int64]) -> Batch:
         """The named spans, side by side."""
@@ -165,6 +189,7 @@ class Replay:
     def load_state(self, state: Mapping[str, Any]) -> None:
         self._columns = {name: _Column(values) for name, values in state["columns"].items()}
         self._spans = {name: _Column(values) for name, values in state["spans"].items()}
+        self._positive = None
 
 
 class _Column:
