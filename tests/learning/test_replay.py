@@ -84,55 +84,6 @@ def test_a_draw_has_enough_decisions_in_whole_episodes_and_no_more_than_needed()
         assert lengths[drawn].sum() >= 36 > lengths[drawn[:-1]].sum()
 
 
-def rewarded(episode: Episode, colour: int, reward: float) -> Episode:
-    """The episode as one of "get" a colour, with another end."""
-    return replace(episode, task=np.array([1, colour]), rewards=np.append(episode.rewards[:-1], reward))
-
-
-def test_a_share_of_a_draw_are_successes_of_rare_tasks_each_task_alike() -> None:
-    """Of 160 episodes of four tasks one task has two successes, one has one, one has none, and one is not rare."""
-    replay, successes = Replay(200, gamma=0.9), {4: 0, 9: 1, 24: 0}
-    for number, episode in enumerate((play(1) * 14)[:160]):
-        colour = successes.get(number, number % 4)
-        reward = float(number in successes or (colour == 3 and number % 8 == 3))
-        replay.add(rewarded(episode, colour, reward or -0.5))
-    rng = np.random.default_rng(0)
-    drawn = np.concatenate([replay.draw(rng, 1, rare=0.6) for _ in range(8_000)])  # one span a draw
-    share = np.bincount(drawn, minlength=160) / len(drawn)
-    assert share[9] == pytest.approx(0.6 / 2 + 0.4 / 160, abs=0.02)
-    assert share[[4, 24]] == pytest.approx(0.6 / 4 + 0.4 / 160, abs=0.02)
-    assert np.delete(share, list(successes)) == pytest.approx(0.4 / 160, abs=0.004)
-
-
-def test_what_is_rare_follows_what_is_added_forgotten_and_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A task that is found is no longer rare, and what is forgotten is not drawn."""
-    monkeypatch.setattr("skillstack.learning.replay.RECENT", 10)
-    replay, other, rng = Replay(30, gamma=0.9), Replay(30, gamma=0.9), np.random.default_rng(0)
-    rewards = [0.0] * 8 + [1.0] + [0.0] * 10 + [1.0] * 5 + [0.0] * 26
-    drawn_first = []
-    for number, (episode, reward) in enumerate(zip(play(1) * 5, rewards, strict=False)):
-        replay.add(rewarded(episode, 0, reward))
-        drawn = np.concatenate([replay.draw(rng, 1, rare=0.9) for _ in range(100)])
-        assert drawn.min() >= len(replay) - 30
-        drawn_first.append(np.mean(drawn == len(replay) - 1 - (number - 8)) if number >= 8 else 0.0)
-        other.load_state(replay.state())
-        both = [one.draw(np.random.default_rng(number), 40, rare=0.5).tolist() for one in (replay, other)]
-        assert both[0] == both[1]
-    assert max(drawn_first[9:18]) < 0.4, "one of ten is a tenth, and that is not rare"
-    assert drawn_first[18] > 0.8, "its last ten games were lost"
-    assert max(drawn_first[19:33]) < 0.4, "it was won of late"
-    assert 0.05 < drawn_first[34] < 0.4, "it is one success of six"
-    assert max(drawn_first[40:]) < 0.05, "it is forgotten"
-
-
-def test_without_a_success_a_draw_is_even() -> None:
-    replay = Replay(100, gamma=0.9)
-    for episode in play(1):
-        replay.add(rewarded(episode, 0, 0.0))
-    drawn = [replay.draw(np.random.default_rng(1), 36, rare=share).tolist() for share in (0.0, 0.9)]
-    assert drawn[0] == drawn[1]
-
-
 def test_the_oldest_episodes_are_forgotten() -> None:
     replay = Replay(capacity=5, gamma=0.9)
     episodes = [episode for _ in range(3) for episode in play(1)]

@@ -357,7 +357,7 @@ def test_a_resumed_run_is_the_same_run_with_all_that_can_be_turned_on(
         config,
         terminal=replace(config.terminal, again=0.5),
         level=replace(config.level, **more),
-        a2c=replace(config.a2c, entropy=0.01, true_weights=True, replay=10, rare=0.3),
+        a2c=replace(config.a2c, entropy=0.01, true_weights=True, replay=10),
     )
     assert {(1, "base"), (2, "base"), (2, "novel")} <= check_every_pause(config)
 

@@ -70,15 +70,11 @@ class A2CConfig:
     """Weight of an entropy bonus of the policy that is trained; 0 is the paper's letter."""
     replay: int = 100_000
     """Episodes that replay holds."""
-    rare: float = 0.0
-    """The share of a batch's episodes that are drawn from the positive ones (D+) of tasks which fewer than a tenth of
-    their games achieve, each such task as often as the others; 0 is the paper's letter, by which all are drawn from all
-    (D), so that a first success is hardly learned from."""
 
     def __post_init__(self) -> None:
         _check(
             self, learning_rate=SHARE, batch=AT_LEAST_ONE, updates=(0.0, 1e6), gamma=SHARE, gradient_norm=POSITIVE,
-            rotation=AT_LEAST_ONE, most_weight=POSITIVE, entropy=POSITIVE, replay=AT_LEAST_ONE, rare=SOME,
+            rotation=AT_LEAST_ONE, most_weight=POSITIVE, entropy=POSITIVE, replay=AT_LEAST_ONE,
         )  # fmt: skip
 
     @property
@@ -396,7 +392,7 @@ PRESETS = {
     ),
     "paper": TrainConfig(
         encoder="frozen",
-        level=LevelConfig(smoothing=1.0, silent=True, episodes=32_000, epsilon_episodes=5_000),
+        level=LevelConfig(smoothing=1.0, doubt=0.2, silent=True, episodes=32_000, epsilon_episodes=5_000),
         a2c=A2CConfig(entropy=0.01, replay=10_000),
     ),
 }

@@ -30,7 +30,7 @@ from skillstack.learning.losses import (
     v_trace,
 )
 from skillstack.learning.packing import load_optimizer_state, optimizer_state
-from skillstack.learning.replay import RARE, Batch, Replay
+from skillstack.learning.replay import Batch, Replay
 from skillstack.learning.rmsprop import RMSprop
 from skillstack.policies.agent import Agent
 from skillstack.policies.flat import FlatOutput, FlatPolicy
@@ -50,6 +50,9 @@ Spans = npt.NDArray[np.int64]
 ROTATION = ("switch", "instruction", "augmented")
 """The order in which the three policies take turns."""
 
+RARE = 0.1
+"""A skill is rare if fewer of a turn's games of it are achieved: its successes are kept and imitated again. Only until
+it is found: later, what succeeded by chance is no longer worth imitating."""
 KEPT_SPANS, AGAIN_SPANS = 1_000, 16
 """So many are kept, the newest, and so many of them are imitated in each update."""
 
@@ -142,7 +145,7 @@ class A2CLearner(LevelLearner):
     def update(self, rng: np.random.Generator) -> Terms:
         """One mini-batch update."""
         with self.timer("batch"):
-            batch = self.replay.batch(self.replay.draw(rng, self.config.batch, self.config.rare))
+            batch = self.replay.batch(self.replay.draw(rng, self.config.batch))
             seen = self.replay.states(batch.rows)
         features = self.features(seen)
         with self.timer("forward"):

@@ -22,12 +22,6 @@ from skillstack.rollout.episode import Decisions, Episode
 
 Array = npt.NDArray[Any]
 
-RARE = 0.1
-"""What is achieved less often is rare: its successes are learned from more often than they come. Only until it is
-found: later, what succeeded by chance is no longer worth it."""
-RECENT = 2_000
-"""So many of the newest spans tell how rare a task is."""
-
 FIRST_SKILL = 0
 """The number of the skill that pi_0 has: words are numbered in their order of acquisition."""
 
@@ -52,7 +46,6 @@ class Replay:
 
     def clear(self) -> None:
         self._columns: dict[str, _Column] = {}
-        self._rare: list[npt.NDArray[np.int64]] | None = None  # found when it is asked for
         self._spans = {
             "start": _Column(np.zeros(0, np.int64)),
             "length": _Column(np.zeros(0, np.int64)),
@@ -115,7 +108,6 @@ class Replay:
         for name, value in (("start", start), ("length", length), ("reward", reward), ("hindsight", hindsight)):
             self._spans[name].extend(np.array([value]))
         self._spans["task"].extend(np.asarray(task)[None])
-        self._rare = None
 
     def _forget(self) -> None:
         """Drop the oldest when there are a quarter too many; rarely, so that it costs nothing."""
@@ -130,37 +122,13 @@ class Replay:
             column.drop(first_row)
         self._spans["start"].values[:] -= first_row
 
-    def draw(self, rng: np.random.Generator, decisions: int, rare: float = 0.0) -> npt.NDArray[np.int64]:
-        """Spans drawn evenly, with replacement, until they have at least so many decisions.
-
-        A share of them is drawn from the positive ones of rare tasks alone, each such task as often as the others.
-        """
+    def draw(self, rng: np.random.Generator, decisions: int) -> npt.NDArray[np.int64]:
+        """Spans drawn evenly, with replacement, until they have at least so many decisions."""
         lengths = self._spans["length"].values
-        drawn = rng.integers(self._oldest, len(lengths), size=decisions)  # a span has at least one decision
-        successes = self._rare_successes() if rare else []
-        if successes:
-            for place in np.flatnonzero(rng.random(decisions) < rare).tolist():
-                of_task = successes[rng.integers(len(successes))]
-                drawn[place] = of_task[rng.integers(len(of_task))]
+        oldest = max(len(lengths) - self.capacity, 0)
+        drawn = rng.integers(oldest, len(lengths), size=decisions)  # a span has at least one decision
         enough = int(np.searchsorted(np.cumsum(lengths[drawn]), decisions)) + 1
         return drawn[:enough]
-
-    @property
-    def _oldest(self) -> int:
-        """The first span that counts: a few more are kept, as they are dropped rarely."""
-        return max(len(self) - self.capacity, 0)
-
-    def _rare_successes(self) -> list[npt.NDArray[np.int64]]:
-        """The positive spans (of D+) of each task that is rare of late, and has any."""
-        if self._rare is None:
-            positive, tasks = self._spans["reward"].values > 0, self._spans["task"].values
-            self._rare = []
-            for task in np.unique(tasks[-RECENT:], axis=0):
-                of_task = (tasks == task).all(axis=1)
-                spans = self._oldest + np.flatnonzero((of_task & positive)[self._oldest :])
-                if len(spans) and positive[-RECENT:][of_task[-RECENT:]].mean() < RARE:
-                    self._rare.append(spans)
-        return self._rare
 
     def batch(self, spans: npt.NDArray[np.int64]) -> Batch:
         """The named spans, side by side."""
@@ -197,7 +165,6 @@ class Replay:
     def load_state(self, state: Mapping[str, Any]) -> None:
         self._columns = {name: _Column(values) for name, values in state["columns"].items()}
         self._spans = {name: _Column(values) for name, values in state["spans"].items()}
-        self._rare = None
 
 
 class _Column:
