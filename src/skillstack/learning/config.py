@@ -114,14 +114,16 @@ class PPOConfig:
     """The last steps before a success are imitated, at random one to so many: what came before was not on the way to it
     for sure."""
     decay: float = 1.0
-    """The share of a phase's most episodes over which learning rate and bonuses come down in a line to a tenth, as
-    policies must get sharp."""
+    """The share of a phase's most episodes over which learning rate and bonuses come down in a line, as policies must
+    get sharp."""
+    last: float = 0.1
+    """What is left of them then."""
 
     def __post_init__(self) -> None:
         _check(
             self, learning_rate=SHARE, epochs=AT_LEAST_ONE, batch=AT_LEAST_ONE, gamma=SHARE, trace=SHARE,
             gradient_norm=POSITIVE, clip=SHARE, entropy=POSITIVE, even=POSITIVE, value=POSITIVE, hindsight=POSITIVE,
-            hindsight_steps=AT_LEAST_ONE, decay=(0.001, inf),
+            hindsight_steps=AT_LEAST_ONE, decay=(0.001, inf), last=SHARE,
         )  # fmt: skip
 
 
@@ -383,12 +385,14 @@ PRESETS = {
         level=LevelConfig(
             method="ppo",
             inherit=True,
-            episodes=20_000,
+            episodes=32_000,
             target=0.985,
+            again=0.3,
             curriculum=False,
             unguided=0.5,
             smoothing=1.0,
         ),
+        ppo=PPOConfig(learning_rate=1e-3, epochs=4, batch=32, even=0.003, decay=0.95, last=0.01),
     ),
     "paper": TrainConfig(
         encoder="frozen",
@@ -397,7 +401,7 @@ PRESETS = {
     ),
 }
 """Named settings. `fast`: PPO with hindsight at every level, and smaller frames. `paper`: Algorithm 2 to the letter,
-where docs/decisions.md does not say otherwise: its grammar is smoothed, as it may lock a task in; an entropy bonus
-keeps a level from giving up a task that it has not come upon yet; and its levels see through the encoder of pi_0, as
-with encoders of their own the ladder has not come to its end. How long replay is, how epsilon comes down and how a new
-word starts is not said in the paper."""
+where docs/decisions.md does not say otherwise: its grammar is smoothed, and in doubt while a phase is young, as it may
+lock a task in; an entropy bonus keeps a level from giving up a task that it has not come upon yet; and its levels see
+through the encoder of pi_0, as with encoders of their own the ladder has not come to its end. How long replay is, how
+epsilon comes down and how a new word starts is not said in the paper."""

@@ -215,7 +215,8 @@ class PPOLearner(LevelLearner):
 
     def learn(self, episodes: Sequence[Episode], rng: np.random.Generator, before: int = 0) -> dict[str, float]:
         """Learn from fresh episodes; so many others came before them in this phase."""
-        left = max(1.0 - 0.9 * before / (self.config.decay * self._most_episodes), 0.1)
+        last, most = self.config.last, self.config.decay * self._most_episodes
+        left = max(1.0 - (1.0 - last) * before / most, last)
         for group in self.optimizer.param_groups:
             group["lr"] = self.config.learning_rate * left
         terms: Terms | None = None
