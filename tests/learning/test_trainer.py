@@ -288,6 +288,19 @@ def test_what_is_kept_of_rare_skills_is_imitated_while_they_are_rare(monkeypatch
     assert not len(learner._rare_spans)
 
 
+@pytest.mark.parametrize(("before", "left"), [(0, 1.0), (40, 0.6), (80, 0.2), (100, 0.2)])
+def test_the_learning_rate_comes_down_in_a_line_to_what_is_left_at_last(before: int, left: float) -> None:
+    """Of 100 episodes, over a share of 0.8."""
+    config = by_ppo()
+    slower = replace(config.ppo, decay=0.8, last=0.2)
+    trainer = level_one(replace(config, ppo=slower, level=replace(config.level, episodes=100)))
+    learner, stage = trainer.stage.learner, trainer.stage
+    stage.turn()
+    tasks, seeds, _ = stage._choose_games()
+    learner.learn(stage._runner.play(tasks, seeds, 1), np.random.default_rng(0), before)
+    assert learner.optimizer.param_groups[0]["lr"] == pytest.approx(left * config.ppo.learning_rate)
+
+
 def test_epsilon_comes_down_in_a_line_and_the_terminal_policy_has_one_of_its_own() -> None:
     trainer = level_one(tiny(epsilon=0.1, epsilon_episodes=100))
     stage = trainer.stage
