@@ -20,9 +20,9 @@ _SWITCH, _INSTRUCTION, _ACTION = range(3)  # places among a decision's draws; 3 
 class Exploration(NamedTuple):
     """How far the drawing may stray from the policies."""
 
-    greedy: bool = False
+    greedy: bool
     """Take the likeliest."""
-    epsilon: float = 0.0
+    epsilon: Floats  # (n,)
     """How often each choice is made at random. Each has a coin of its own, so that behaviour stays a product."""
 
 
@@ -82,9 +82,11 @@ def _pick(
         probability = np.eye(number)[probability.argmax(axis=1)]
     reach = probability.cumsum(axis=1)
     chosen = (reach <= draws[:, which, None] * reach[:, -1:]).sum(axis=1)
-    if exploration.epsilon > 0:
+    epsilon = exploration.epsilon
+    if epsilon.any():
         coin = draws[:, which + 3]
-        at_random = np.minimum((coin / exploration.epsilon * number).astype(np.int64), number - 1)
-        chosen = np.where(coin < exploration.epsilon, at_random, chosen)
-        probability = (1 - exploration.epsilon) * probability + exploration.epsilon / number
+        within = coin / np.where(epsilon > 0, epsilon, 1.0)  # in [0, 1) where the choice is made at random
+        at_random = np.minimum((within * number).astype(np.int64), number - 1)
+        chosen = np.where(coin < epsilon, at_random, chosen)
+        probability = (1 - epsilon[:, None]) * probability + epsilon[:, None] / number
     return chosen, np.take_along_axis(probability, chosen[:, None], axis=1)[:, 0]
