@@ -303,49 +303,16 @@ def test_the_learning_rate_comes_down_in_a_line_to_what_is_left_at_last(before: 
 
 def test_epsilon_comes_down_in_a_line_and_the_terminal_policy_has_one_of_its_own() -> None:
     trainer = level_one(tiny(epsilon=0.1, epsilon_episodes=100))
-    stage, task = trainer.stage, Instruction("get", "red")
+    stage = trainer.stage
     found = []
     for stage.episodes in (0, 50, 100, 200):
-        found.append(stage.epsilon(task))
+        found.append(stage.epsilon)
     assert found == pytest.approx([0.1, 0.05, 0.0, 0.0])
     stage.phase_began = 150
-    assert stage.epsilon(task) == pytest.approx(0.05)
-    assert Trainer(TINY).stage.epsilon(task) == 0.0
+    assert stage.epsilon == pytest.approx(0.05)
+    assert Trainer(TINY).stage.epsilon == 0.0
     terminal = replace(TINY.terminal, epsilon=0.2)
-    assert Trainer(replace(TINY, terminal=terminal)).stage.epsilon(task) == 0.2
-
-
-def test_epsilon_lasts_until_a_task_was_achieved_often_enough() -> None:
-    """The other tasks' successes and its own failures do not count, nor does a success bring back what time took."""
-    stage = level_one(tiny(epsilon=0.1, epsilon_episodes=100, epsilon_wins=4)).stage
-    red, blue = Instruction("get", "red"), Instruction("get", "blue")
-    stage.episodes, found = 90, []
-    for reward in (0.0, 1.0, -0.5, 1.0, 1.0, 1.0, 1.0):
-        stage.curriculum.record(red, reward)
-        found.append(stage.epsilon(red))
-    assert found == pytest.approx([0.1, 0.075, 0.075, 0.05, 0.025, 0.01, 0.01])
-    assert stage.epsilon(blue) == pytest.approx(0.1)
-    stage.episodes = 200
-    assert (stage.epsilon(red), stage.epsilon(blue)) == pytest.approx((0.0, 0.1))
-
-
-def test_each_game_is_played_with_the_epsilon_of_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    stage = level_one(tiny(epsilon=0.1, epsilon_episodes=1, epsilon_wins=100)).stage
-    stage.turn()  # which is what epsilon lasts for, but for the tasks' own
-    for _ in range(50):
-        stage.curriculum.record(Instruction("find", "red"), 1.0)
-    expected = {str(task): stage.epsilon(task) for task in stage.stage.tasks}
-    play, seen = stage._runner.play, []
-
-    def look(tasks: Any, seeds: Any, level: Any, epsilon: Any, **options: Any) -> Any:
-        seen.extend(zip(map(str, tasks), epsilon, strict=True))
-        return play(tasks, seeds, level, epsilon, **options)
-
-    monkeypatch.setattr(stage._runner, "play", look)
-    metrics = stage.turn()
-    assert seen == [(task, expected[task]) for task, _ in seen]
-    assert expected["find red"] <= 0.05 < expected["find blue"]
-    assert metrics["epsilon"] == pytest.approx(np.mean([share for _, share in seen]))
+    assert Trainer(replace(TINY, terminal=terminal)).stage.epsilon == 0.2
 
 
 def test_updates_follow_the_number_of_episodes_not_of_games_at_once() -> None:
@@ -395,7 +362,6 @@ def test_a_resumed_run_is_the_same_run_with_all_that_can_be_turned_on(
         "unguided": 0.5,
         "smoothing": 1.0,
         "doubt": 0.1,
-        "epsilon_wins": 4,
         "again": 0.5,
         "method": method,
     }

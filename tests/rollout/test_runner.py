@@ -171,24 +171,6 @@ def test_behaviour_probabilities_are_the_frequencies_of_what_is_drawn() -> None:
     assert abs(calls.mean() - expected) < 4 * 0.5 / np.sqrt(len(episodes))
 
 
-def test_each_game_may_have_an_epsilon_of_its_own_which_its_plan_tells() -> None:
-    world = RoomsWorld(RoomsConfig(**TINY), num_games=1)  # one at a time: other batches round otherwise
-    agent = make_agent(world)
-    task, shares = agent.vocabulary.tasks[-1], [0.0, 0.2, 1.0]
-    runner = Runner(world, AgentPlayer(agent), RunnerConfig(epsilon=0.5), plans=True)
-    mixed = [episode.plan for episode in runner.play([task] * 12, range(12), epsilon=shares * 4)]
-    for number, share in enumerate(shares):
-        alone = [episode.plan for episode in runner.play([task] * 12, range(12), epsilon=share)]
-        for one, other in zip(alone[number::3], mixed[number::3], strict=True):
-            assert one is not None
-            assert other is not None
-            assert one.dumps() == other.dumps()
-            assert other.settings["runner"]["epsilon"] == share
-    (usual,) = runner.play([task], [0])
-    assert usual.plan is not None
-    assert usual.plan.settings["runner"]["epsilon"] == 0.5
-
-
 def test_epsilon_one_draws_the_top_level_evenly_and_leaves_the_others_alone() -> None:
     world = RoomsWorld(RoomsConfig(penalty=False, **TINY), num_games=16)
     agent = make_agent(world)
@@ -308,8 +290,6 @@ def test_unknown_levels_and_probabilities_are_refused() -> None:
         Runner(world, player).play([], [], level=1)
     with pytest.raises(SkillstackError, match="epsilon"):
         RunnerConfig(epsilon=1.5)
-    with pytest.raises(SkillstackError, match="epsilon"):
-        Assignment(np.zeros(2, np.int64), 0, epsilon=-0.1)
     with pytest.raises(SkillstackError, match="Unknown item"):
         Runner(world, RandomPlayer(make_stages("find", ["mauve"]), 8))
 

@@ -197,9 +197,6 @@ class LevelConfig:
     """How often the top level's choices are made at random at the start of each phase."""
     epsilon_episodes: int = 10_000
     """Episodes until epsilon has come down to 0."""
-    epsilon_wins: int = 0
-    """For each task it lasts at least until the task was achieved so often, and comes down with that: who has not come
-    upon a task yet should go on trying. 0 looks at the episodes alone."""
     again: float = 0.0
     """The share of games that were lost before, or won only slowly, and are played once more, from the start."""
     grammar: bool = True
@@ -217,8 +214,7 @@ class LevelConfig:
     def __post_init__(self) -> None:
         _check(
             self, episodes=AT_LEAST_ONE, target=POSITIVE, threshold=(-1.0, inf), window=AT_LEAST_ONE, epsilon=SHARE,
-            epsilon_episodes=POSITIVE, epsilon_wins=POSITIVE, again=SOME, unguided=SHARE, smoothing=POSITIVE,
-            doubt=SHARE,
+            epsilon_episodes=POSITIVE, again=SOME, unguided=SHARE, smoothing=POSITIVE, doubt=SHARE,
         )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -34,7 +34,6 @@ class Curriculum:
         self._tasks = [task for task in stage.tasks if task not in left_out]
         self.phase = BASE if enabled and stage.base else NOVEL
         self._recent: dict[str, deque[float]] = {str(task): deque(maxlen=window) for task in self._tasks}
-        self._wins = Counter[str]()
 
     def draw(self, rng: np.random.Generator) -> Instruction:
         """A task of the phase, all equally likely."""
@@ -44,7 +43,6 @@ class Curriculum:
     def record(self, task: Instruction, reward: float) -> bool:
         """Note how an episode ended; returns whether that ended the base phase."""
         self._recent[str(task)].append(reward)
-        self._wins[str(task)] += reward > 0
         if self.phase == BASE and all(self._passed(task) for task in self._base):
             self.phase = NOVEL
             return True
@@ -59,10 +57,6 @@ class Curriculum:
         rewards = [reward for task in self._tasks if task.skill == skill for reward in self._recent[str(task)]]
         return sum(reward > 0 for reward in rewards) / len(rewards) if rewards else None
 
-    def wins(self, task: Instruction) -> int:
-        """How many episodes of a task were achieved in this stage."""
-        return self._wins[str(task)]
-
     def forget(self) -> None:
         """Begin the windows anew, as another policy plays now."""
         for recent in self._recent.values():
@@ -72,10 +66,9 @@ class Curriculum:
         return all(len(recent) == self.window for recent in self._recent.values())
 
     def state(self) -> dict[str, Any]:
-        recent = {task: list(rewards) for task, rewards in self._recent.items()}
-        return {"phase": self.phase, "recent": recent, "wins": dict(self._wins)}
+        return {"phase": self.phase, "recent": {task: list(rewards) for task, rewards in self._recent.items()}}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        self.phase, self._wins = state["phase"], Counter(state.get("wins", {}))  # once they were not counted
+        self.phase = state["phase"]
         for task, rewards in state["recent"].items():
             self._recent[task] = deque(rewards, maxlen=self.window)

@@ -113,21 +113,17 @@ class StageTrainer:
     def most_episodes(self) -> int:
         return self.config.terminal.episodes if self.terminal else self.config.level.episodes
 
-    def epsilon(self, task: Instruction) -> float:
-        """How often the choices of a game of this task are made at random."""
+    @property
+    def epsilon(self) -> float:
+        """Above the terminal policy it comes down from its first value to 0 in a line, in each phase anew."""
         if self.terminal:
             return self.config.terminal.epsilon
-        return self.config.level.epsilon * max(self._exploring, self._unknown(task))
+        return self.config.level.epsilon * self._exploring
 
     @property
     def _exploring(self) -> float:
-        """What is left of epsilon, and of the grammar's doubt: it comes down to 0 in a line, in each phase anew."""
+        """The share of epsilon, and of the grammar's doubt, that is left in this phase."""
         return max(1.0 - (self.episodes - self.phase_began) / max(self.config.level.epsilon_episodes, 1), 0.0)
-
-    def _unknown(self, task: Instruction) -> float:
-        """What is left of epsilon as long as a task was hardly ever achieved."""
-        enough = self.config.level.epsilon_wins
-        return max(1.0 - self.curriculum.wins(task) / enough, 0.0) if enough else 0.0
 
     @contextmanager
     def _doubting(self) -> Iterator[None]:
@@ -195,8 +191,7 @@ class StageTrainer:
             self._start_level()
         count = self.config.games
         tasks, seeds, again = self._choose_games()
-        epsilon = [self.epsilon(task) for task in tasks]
-        phase, practised, guided = self.phase, self.practising, self.guided
+        epsilon, phase, practised, guided = self.epsilon, self.phase, self.practising, self.guided
         with self.timer("play"), self._doubting():
             episodes = self._runner.play(tasks, seeds, self.level, epsilon, top_grammar=guided)
         self.episodes += count
@@ -228,7 +223,7 @@ class StageTrainer:
             "success": float(np.mean([episode.success for episode in new])),
             **({"success of hard games": np.mean([episode.success for episode in episodes[:again]])} if again else {}),
             "windows": windows,
-            "epsilon": float(np.mean(epsilon)),
+            "epsilon": epsilon,
             **({"guided": guided} if self._grammar else {}),
             "not executable": _share(episodes, "refusals", "calls"),
             "length": float(np.mean([len(episode) for episode in new])),

@@ -20,9 +20,9 @@ _SWITCH, _INSTRUCTION, _ACTION = range(3)  # places among a decision's draws; 3 
 class Exploration(NamedTuple):
     """How far the drawing may stray from the policies."""
 
-    greedy: bool
+    greedy: bool = False
     """Take the likeliest."""
-    epsilon: Floats  # (n,)
+    epsilon: float = 0.0
     """How often each choice is made at random. Each has a coin of its own, so that behaviour stays a product."""
 
 
@@ -82,11 +82,9 @@ def _pick(
         probability = np.eye(number)[probability.argmax(axis=1)]
     reach = probability.cumsum(axis=1)
     chosen = (reach <= draws[:, which, None] * reach[:, -1:]).sum(axis=1)
-    epsilon = exploration.epsilon
-    if epsilon.any():
+    if exploration.epsilon > 0:
         coin = draws[:, which + 3]
-        within = coin / np.where(epsilon > 0, epsilon, 1.0)  # in [0, 1) where the choice is made at random
-        at_random = np.minimum((within * number).astype(np.int64), number - 1)
-        chosen = np.where(coin < epsilon, at_random, chosen)
-        probability = (1 - epsilon[:, None]) * probability + epsilon[:, None] / number
+        at_random = np.minimum((coin / exploration.epsilon * number).astype(np.int64), number - 1)
+        chosen = np.where(coin < exploration.epsilon, at_random, chosen)
+        probability = (1 - exploration.epsilon) * probability + exploration.epsilon / number
     return chosen, np.take_along_axis(probability, chosen[:, None], axis=1)[:, 0]

@@ -26,18 +26,16 @@ class PlanRecorder:
         self._world, self._player, self._top, self._settings = world, player, top, settings
         self._open: list[dict[int, PlanRun]] = [{} for _ in range(world.num_games)]  # by slot, then level
         self._seeds = [0] * world.num_games
-        self._own: list[dict[str, Any]] = [{} for _ in range(world.num_games)]  # settings of each game
+        self._starts: list[dict[str, Any] | None] = [None] * world.num_games
 
-    def begin_games(
-        self, slots: IntArray, seeds: npt.NDArray[np.uint64], starts: Sequence[Snapshots | None], epsilon: Floats
-    ) -> None:
+    def begin_games(self, slots: IntArray, seeds: npt.NDArray[np.uint64], starts: Sequence[Snapshots | None]) -> None:
         """A start that is not the seed's own is written down, where the world can: a plan needs it for its pictures."""
-        for slot, seed, start, share in zip(slots.tolist(), seeds.tolist(), starts, epsilon.tolist(), strict=True):
+        for slot, seed, start in zip(slots.tolist(), seeds.tolist(), starts, strict=True):
             self._open[slot] = {}
             self._seeds[slot] = seed
-            self._own[slot] = {"runner": {**self._settings["runner"], "epsilon": share}}
+            self._starts[slot] = None
             if start is not None and isinstance(self._world, ToldWorld):
-                self._own[slot][START] = self._world.state_to_json(start)
+                self._starts[slot] = self._world.state_to_json(start)
 
     def begin_runs(self, level: int, slots: IntArray, tasks: TaskArray, steps: IntArray) -> None:
         for slot, task, step in zip(slots.tolist(), tasks.tolist(), steps.tolist(), strict=True):
@@ -73,7 +71,8 @@ class PlanRecorder:
         run.outcome, run.last_step = outcome, step
 
     def tree(self, slot: int) -> PlanTree:
-        settings = self._settings | self._own[slot]
+        start = self._starts[slot]
+        settings = self._settings if start is None else {**self._settings, START: start}
         return PlanTree(self._world.description.name, self._seeds[slot], self._open[slot][self._top], settings)
 
     def _odds(

@@ -50,7 +50,8 @@ class RunnerConfig:
     """End a call whose goal holds already at once; by Algorithm 1, the default, it takes one decision even so."""
 
     def __post_init__(self) -> None:
-        _check_epsilon(self.epsilon)
+        if not 0 <= self.epsilon <= 1:
+            raise SkillstackError(f"epsilon is a probability, from 0 to 1, not {self.epsilon}.")
 
 
 @dataclass(frozen=True)
@@ -65,12 +66,6 @@ class Assignment:
     seed: int
     start: Snapshots | None = None
     """(1,): the state to begin in, in place of the one that the seed makes."""
-    epsilon: float | None = None
-    """In place of the runner's."""
-
-    def __post_init__(self) -> None:
-        if self.epsilon is not None:
-            _check_epsilon(self.epsilon)
 
 
 class Runner:
@@ -106,7 +101,6 @@ class Runner:
         self._seeds = np.zeros(size, dtype=np.uint64)  # of the draws
         self._draws = np.zeros(size, dtype=np.uint64)  # decisions drawn so far in this game
         self._steps, self._calls, self._refusals = (np.zeros(size, dtype=np.int64) for _ in range(3))
-        self._epsilon = np.zeros(size)  # of the top level
         self._tasks = np.zeros((size, levels, 2), dtype=np.int64)
         self._decisions = np.zeros((size, levels), dtype=np.int64)
         self._previous = np.zeros((size, levels), dtype=np.int64)  # state of the grammar
@@ -119,33 +113,30 @@ class Runner:
         tasks: Sequence[Instruction],
         seeds: Sequence[int],
         level: int | None = None,
-        epsilon: float | Sequence[float] | None = None,
+        epsilon: float | None = None,
         *,
         top_grammar: bool | None = None,
     ) -> list[Episode]:
         """Play one game for each task and seed, as many at once as the world holds; episodes in the same order.
 
-        `epsilon`, of all games or of each, and `top_grammar` as in the runner's config, where these games differ from
-        it.
+        `epsilon` and `top_grammar` as in the runner's config, where these games differ from it.
         """
         codes = self.player.vocabulary.encode(tasks)
         check_seeds(seeds, len(codes))
-        each = epsilon if isinstance(epsilon, Sequence) else [epsilon] * len(codes)
-        games = [
-            Assignment(task, int(seed), epsilon=share) for task, seed, share in zip(codes, seeds, each, strict=True)
-        ]
-        episodes = dict(self.stream(games, level, top_grammar=top_grammar))
+        games = [Assignment(task, int(seed)) for task, seed in zip(codes, seeds, strict=True)]
+        episodes = dict(self.stream(games, level, epsilon, top_grammar=top_grammar))
         return [episodes[number] for number in range(len(games))]
 
     def stream(
         self,
         assignments: Iterable[Assignment],
         level: int | None = None,
+        epsilon: float | None = None,
         *,
         top_grammar: bool | None = None,
     ) -> Iterator[tuple[int, Episode]]:
         """Play games as they come and yield each, with its number, as it ends; a new one takes its place at once."""
-        self._set_out(level, top_grammar)
+        self._set_out(level, epsilon, top_grammar)
         queue = enumerate(assignments)
         self._begin_games(np.arange(self.world.num_games), queue)
         while any(entry is not None for entry in self._assignments):
@@ -154,7 +145,9 @@ class Runner:
             self._begin_games(np.array([slot for slot, _ in ended], dtype=np.int64), queue)
             yield from finished
 
-    def watch(self, assignment: Assignment, level: int | None = None) -> Iterator[PlanTree]:
+    def watch(
+        self, assignment: Assignment, level: int | None = None, epsilon: float | None = None
+    ) -> Iterator[PlanTree]:
         """Play one game in slot 0 and yield its plan, which grows: at the start, then after each sweep.
 
         A sweep ends in an action, or in an utterance that cannot be executed or that asks for what holds already.
@@ -162,7 +155,7 @@ class Runner:
         """
         if not self._plans:
             raise SkillstackError("A game can be watched only by a runner that records plans.")
-        self._set_out(level)
+        self._set_out(level, epsilon)
         assert self._recorder is not None, "plans are recorded"
         self._begin_games(np.arange(1), enumerate([assignment]))
         tree = self._recorder.tree(0)
@@ -172,13 +165,15 @@ class Runner:
                 self._finish(slot, outcome)
             yield tree
 
-    def _set_out(self, level: int | None, top_grammar: bool | None = None) -> None:
+    def _set_out(self, level: int | None, epsilon: float | None, top_grammar: bool | None = None) -> None:
         """Get ready for games of one level."""
         self._top = len(self.player.stages) - 1 if level is None else level
         if not 0 <= self._top < len(self.player.stages):
             raise SkillstackError(f"The player has levels 0 to {len(self.player.stages) - 1}, not {self._top}.")
-        config = self.config if top_grammar is None else replace(self.config, top_grammar=top_grammar)
+        config = self.config if epsilon is None else replace(self.config, epsilon=epsilon)
+        config = config if top_grammar is None else replace(config, top_grammar=top_grammar)
         self._top_grammar = config.top_grammar
+        self._exploration = Exploration(config.greedy, config.epsilon)
         self._every = self._in_world(self.player.vocabulary.encode(self.player.stages[self._top].tasks))
         self._recorder = None
         if self._plans:
@@ -202,7 +197,6 @@ class Runner:
         for slot, (number, assignment) in zip(slots.tolist(), new, strict=True):
             self._assignments[slot] = (number, assignment)
             self._kept[slot] = []
-            self._epsilon[slot] = self.config.epsilon if assignment.epsilon is None else assignment.epsilon
         tasks = np.stack([assignment.task for _, assignment in new])
         seeds = np.array([assignment.seed for _, assignment in new], dtype=np.uint64)
         self._seeds[slots] = mix(seeds, 1)
@@ -213,7 +207,7 @@ class Runner:
         starts = [assignment.start for _, assignment in new]
         self._restore(slots, starts)
         if self._recorder:
-            self._recorder.begin_games(slots, seeds, starts, self._epsilon[slots])
+            self._recorder.begin_games(slots, seeds, starts)
         self._begin_runs(self._top, slots, tasks)
         if self._hindsight:
             for slot in slots.tolist():
@@ -269,8 +263,7 @@ class Runner:
         guided = self.config.grammar and (self._top_grammar or level < self._top)
         grammar = self.player.grammars[level] if guided else None
         draws = uniforms(self._seeds[slots][:, None], self._draws[slots][:, None] * np.uint64(DRAWS) + _PLACES)
-        epsilon = self._epsilon[slots] if level == self._top else np.zeros(len(slots))
-        exploration = Exploration(self.config.greedy, epsilon)
+        exploration = self._exploration if level == self._top else self._exploration._replace(epsilon=0.0)
         choices = choose(proposal, grammar, tasks, self._previous[slots, level], draws, exploration)
         self._draws[slots] += np.uint64(1)
         self._decisions[slots, level] += 1
@@ -406,11 +399,6 @@ class Runner:
     def _in_world(self, tasks: TaskArray) -> TaskArray:
         """The player's word numbers as the world's."""
         return np.stack([self._skill_words[tasks[..., 0]], self._item_words[tasks[..., 1]]], axis=-1)
-
-
-def _check_epsilon(epsilon: float) -> None:
-    if not 0 <= epsilon <= 1:
-        raise SkillstackError(f"epsilon is a probability, from 0 to 1, not {epsilon}.")
 
 
 def _outcome(achieved: bool, refused: bool, out_of_steps: bool) -> str:
