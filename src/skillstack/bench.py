@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from time import perf_counter
 from typing import Literal
@@ -17,7 +17,7 @@ import torch
 
 import skillstack
 from skillstack.instructions import COLOURS, SKILLS, Instruction, TaskArray, add_stage, make_stages
-from skillstack.learning.config import TrainConfig
+from skillstack.learning.config import PRESETS
 from skillstack.learning.learner import A2CLearner
 from skillstack.learning.replay import Batch
 from skillstack.learning.trainer import Trainer
@@ -192,7 +192,8 @@ def _bare_seconds(agent: Agent, player: _CountingPlayer) -> float:
 
 def measure_learning(encoder: Literal["own", "frozen"], updates: int = 200, games: int = 64) -> LearningSpeed:
     """Updates of a level of two by the paper's A2C, each followed by the bare passes of a batch of the same size."""
-    trainer = Trainer(TrainConfig(stages="find, get", encoder=encoder, games=games, threads=1), first_stage=1)
+    config = replace(PRESETS["paper"], stages="find, get", encoder=encoder, games=games, threads=1)
+    trainer = Trainer(config, first_stage=1)
     trainer.stage.turn()  # fills the replay, and warms up
     learner, rng = trainer.stage.learner, np.random.default_rng(0)
     assert isinstance(learner, A2CLearner), "levels above pi_0 learn by A2C"

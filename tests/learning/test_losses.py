@@ -124,6 +124,19 @@ def test_importance_weights_can_be_capped_and_are_not_differentiated() -> None:
     assert log_pi.grad.item() == pytest.approx(-3.0 * 2.0)  # -omega * A
 
 
+def test_an_instruction_that_is_not_carried_out_may_be_as_unlikely_as_it_likes() -> None:
+    """Its importance weight would be infinite, and 0 times infinity is NaN."""
+    output, batch = two_decisions()
+    output = output._replace(item=output.item.clone().requires_grad_())
+    unlikely = batch._replace(mu_instruction=torch.tensor([[0.15], [1e-45]]))
+    losses, usual = hierarchical_terms(output, unlikely).losses, hierarchical_terms(output, batch).losses
+    for name, loss in usual.items():
+        assert losses[name].item() == loss.item()
+    losses["instruction"].backward()
+    assert output.item.grad is not None
+    assert bool(output.item.grad.isfinite().all())
+
+
 def test_the_policy_gradient_equals_finite_differences_of_the_weighted_log_probability() -> None:
     output, batch = two_decisions()
     output = HierarchicalOutput(*(part.double().requires_grad_() for part in output))

@@ -46,7 +46,7 @@ def final_state(run: Path) -> dict:
 
 
 def metrics_without_clocks(run: Path) -> list[dict]:
-    clocks = {"seconds", "core seconds"}
+    clocks = {"seconds", "core seconds", "most memory"}
     lines = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
     return [{name: value for name, value in line.items() if name not in clocks} for line in lines]
 
@@ -85,8 +85,7 @@ def test_a_run_that_is_killed_and_resumed_ends_in_the_same_bytes(finished: Path,
 def unpack_trainer(run: Path) -> str:
     """Everything but where the metrics' clocks put their end."""
     files = final_state(run)
-    state = unpack(files)
-    return repr(state["trainer"]["stage"]) + files["arrays.safetensors"].hex()
+    return repr(unpack(files)["trainer"]) + files["arrays.safetensors"].hex()
 
 
 def test_ctrl_c_ends_with_a_checkpoint_and_the_command_to_go_on(finished: Path, tmp_path: Path) -> None:
@@ -121,6 +120,43 @@ def test_resuming_a_finished_run_repairs_its_last_checkpoint_and_its_agent(finis
         assert (run / "agent" / file.name).read_bytes() == file.read_bytes()
 
 
+@pytest.mark.parametrize("damage", [b"{}", b"", None])
+def test_settings_that_are_damaged_come_back_from_the_newest_checkpoint(
+    damage: bytes | None, finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One bit is enough; what was there is set aside, and a run without a checkpoint is refused as before."""
+    run = tmp_path / "damaged"
+    shutil.copytree(finished, run)
+    config = run / "config.json"
+    before = config.read_bytes()
+    damaged = before.replace(b'"window": 4', b'"window": 5') if damage is None else damage
+    config.write_bytes(damaged)
+    assert train("--resume", str(run)) == 0
+    assert "was not as the run wrote it" in " ".join(capsys.readouterr().out.split())
+    assert config.read_bytes() == before
+    (aside,) = run.glob("config.json.*.damaged")
+    assert aside.read_bytes() == damaged
+    assert unpack_trainer(run) == unpack_trainer(finished)
+    shutil.rmtree(run / "checkpoints")
+    config.write_bytes(damaged)
+    assert train("--resume", str(run)) == 2
+    assert config.read_bytes() == damaged
+
+
+def test_a_run_says_in_the_end_where_its_time_went_and_how_much_memory_it_took(
+    finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(finished, tmp_path / "again")
+    assert train("--resume", str(tmp_path / "again")) == 0
+    told = capsys.readouterr().out
+    assert re.search(r"training +[\d.]+ s", told)
+    assert re.search(r"most memory: [\d.]+ GiB", told)
+    lines = map(json.loads, (finished / "metrics.jsonl").read_text().splitlines())
+    taken = [line["most memory"] for line in lines if line["event"] == "stage learned"]
+    assert len(taken) == 2
+    assert 50 * 2**20 < taken[0] <= taken[1]
+
+
 def test_a_run_that_ended_before_its_first_checkpoint_is_begun_anew(
     finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -148,6 +184,7 @@ def test_a_gradient_that_is_not_finite_ends_a_run_and_keeps_its_last_checkpoint(
     told = capsys.readouterr().err
     assert "the norm of the gradient is nan" in told
     assert "last good checkpoint" in told
+    assert "smaller learning rate" in told.replace("\n", " ")
     assert Checkpoints(run / "checkpoints").numbers() == [0]
 
 
@@ -220,8 +257,7 @@ def test_a_stage_can_be_added_later_and_what_lies_below_keeps_its_bytes(finished
     assert train("--from", str(agent), "--add", "put", "--run", str(run), *SMALL) == 0
     grown = Agent.load(run / "agent")
     assert [str(stage) for stage in grown.stages][-1] == "stage 2: learn put on top of find, get"
-    for name in ("level_0.safetensors", "level_1.safetensors", "encoder.safetensors", "grammar_1.json"):
-        assert (run / "agent" / name).read_bytes() == (agent / name).read_bytes()
+    check_kept(agent, run / "agent")
 
 
 def test_upper_levels_can_be_learned_anew_on_those_below(finished: Path, tmp_path: Path) -> None:
@@ -237,9 +273,7 @@ def test_a_new_stage_may_bring_a_new_skill_and_new_items_at_once(finished: Path,
     assert train("--from", str(agent), "--add", "put", "--add-items", "white", "--run", str(run), *SMALL) == 0
     grown = Agent.load(run / "agent")
     assert {str(task) for task in grown.stages[-1].novel} == {"put red", "put blue", "put white"}
-    for file in agent.iterdir():
-        if file.name != "agent.json":
-            assert (run / "agent" / file.name).read_bytes() == file.read_bytes(), file.name
+    check_kept(agent, run / "agent")
 
 
 def test_a_new_stage_may_bring_new_items(finished: Path, tmp_path: Path) -> None:
@@ -247,9 +281,24 @@ def test_a_new_stage_may_bring_new_items(finished: Path, tmp_path: Path) -> None
     assert train("--from", str(finished / "agent"), "--add-items", "white", "--run", str(run), *SMALL) == 0
     grown = Agent.load(run / "agent")
     assert {str(task) for task in grown.stages[-1].novel} == {"find white", "get white"}
-    assert (run / "agent" / "level_1.safetensors").read_bytes() == (
-        finished / "agent" / "level_1.safetensors"
-    ).read_bytes()
+    check_kept(finished / "agent", run / "agent")
+
+
+def check_kept(below: Path, above: Path) -> None:
+    """All files of an agent but its description are in one that stands on it, byte for byte."""
+    names = {file.name for file in below.iterdir()} - {"agent.json"}
+    assert len(names) > 2
+    for name in names:
+        assert (above / name).read_bytes() == (below / name).read_bytes(), name
+
+
+def test_levels_with_encoders_of_their_own_keep_their_bytes_below_a_new_stage(tmp_path: Path) -> None:
+    two, three = tmp_path / "two", tmp_path / "three"
+    own = [*SMALL, "--encoder", "own"]
+    assert train("--run", str(two), *own) == 0
+    assert train("--from", str(two / "agent"), "--add", "put", "--run", str(three), *own) == 0
+    assert not Agent.load(three / "agent").shared_encoder
+    check_kept(two / "agent", three / "agent")
 
 
 def test_the_top_level_can_learn_on_and_what_lies_below_keeps_its_bytes(finished: Path, tmp_path: Path) -> None:
@@ -413,6 +462,8 @@ def test_a_run_forked_where_its_novel_phase_began_goes_on_as_the_run_itself_did(
     assert metrics_without_clocks(forked) == novel
     assert train("--run", str(other), "--fork", str(source), "--no-grammar", *SMALL) == 0
     assert metrics_without_clocks(other)[0]["episodes"] == novel[0]["episodes"]
+    assert train("--run", str(tmp_path / "no"), "--fork", str(source), "--smoothing", "3", *SMALL) == 2
+    assert "smoothed by 1 counts" in capsys.readouterr().err.replace("\n", " ")
 
 
 def test_a_fork_needs_a_kept_state_and_the_same_networks(

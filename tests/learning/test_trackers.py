@@ -95,12 +95,17 @@ def test_weights_and_biases_gets_the_same_numbers_and_the_settings(
     )
     fake = SimpleNamespace(init=lambda **settings: calls.append(settings) or run)
     monkeypatch.setitem(sys.modules, "wandb", fake)
-    folder = tmp_path / "paper-7"
-    with open_trackers(TrainConfig(wandb="mine", seed=7, tensorboard=False), folder, 0) as (tracker,):
+    folder, config = tmp_path / "paper-7", TrainConfig(wandb="mine", seed=7, tensorboard=False)
+    with open_trackers(config, folder, 0) as (tracker,):
         tracker.write({"pi_0/reward": 0.5}, 64)
     settings, logged, ended = calls
     assert settings["project"] == "mine"
-    assert settings["id"] == "paper-7"
+    assert settings["name"] == "paper-7"
     assert settings["config"]["seed"] == 7
     assert logged == ({"pi_0/reward": 0.5}, 64)
     assert ended == "finish"
+    for path in (folder, tmp_path / "elsewhere" / "paper-7"):
+        with open_trackers(config, path, 0):
+            pass
+    again, other = (call["id"] for call in calls[3:] if isinstance(call, dict))
+    assert again == settings["id"] != other

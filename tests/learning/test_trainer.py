@@ -95,7 +95,19 @@ def test_with_v_trace_weights_are_true_and_at_most_one() -> None:
 
 @pytest.mark.parametrize("true", [False, True])
 def test_true_weights_are_kept_where_they_are_asked_for(true: bool) -> None:
-    assert turns_of(level_one(tiny(true_weights=true))).replay.behaviour == true
+    """Replay has the probabilities of games played half at random, or those of the policies alone."""
+    trainer = level_one(tiny(true_weights=true, epsilon=0.5, updates=0.0))
+    stage, replay = trainer.stage, turns_of(trainer).replay
+    tasks, seeds, _ = stage._choose_games()
+    episodes = stage._runner.play(tasks, seeds, 1, 0.5)
+    stage.learner.learn(episodes, np.random.default_rng(0))
+    kept = replay._columns["mu_action"].values
+    drawn = np.concatenate([episode.decisions.behaviour_action for episode in episodes])
+    plain = np.concatenate(
+        [np.take_along_axis(one.decisions.mu_action, one.decisions.action[:, None], 1)[:, 0] for one in episodes]
+    )
+    assert np.abs(drawn - plain).max() > 1e-3
+    np.testing.assert_allclose(kept, drawn if true else plain, rtol=1e-5)
 
 
 @pytest.mark.parametrize("terminal", [False, True])
@@ -180,8 +192,17 @@ def test_positive_episodes_are_counted_into_the_grammar() -> None:
 
 
 def test_without_the_penalty_no_reward_is_negative() -> None:
-    trainer = level_one(tiny(penalty=False))
-    assert all(trainer.stage.turn()["reward"] >= 0 for _ in range(3))
+    lowest = {}
+    for penalty in (True, False):
+        stage, refused, rewards = level_one(tiny(penalty=penalty)).stage, 0, []
+        for turn in range(3):
+            tasks, seeds, _ = stage._choose_games()
+            for episode in stage._runner.play(tasks, [seed + turn for seed in seeds], 1, 0.5):
+                refused += episode.refusals
+                rewards.append(float(episode.rewards.min()))
+        assert refused > 5
+        lowest[penalty] = min(rewards)
+    assert lowest == {True: -0.5, False: 0.0}
     usual, without = (tiny(penalty=penalty).world() for penalty in (True, False))
     assert replace(without, penalty=True) == usual
 

@@ -118,9 +118,11 @@ def chosen(log_probability: Tensor, choice: Tensor) -> Tensor:
 def policy_gradient(log_pi: Tensor, mu: Tensor, advantage: Tensor, most_weight: float) -> tuple[Tensor, Tensor]:
     """-omega * log pi * A for each decision, and omega = pi / mu, which is not differentiated.
 
-    `most_weight` caps omega; infinity is the paper's letter.
+    `most_weight` caps omega; infinity is the paper's letter. A mu that is too small for its type would make omega
+    infinite, and NaN of what is then masked: an instruction that was not carried out may be that unlikely.
     """
-    weight = (log_pi.detach() - mu.log()).exp().clamp(max=most_weight)
+    log_mu = mu.clamp(min=torch.finfo(mu.dtype).tiny).log()
+    weight = (log_pi.detach() - log_mu).exp().clamp(max=most_weight)
     return -weight * log_pi * advantage.detach(), weight
 
 

@@ -6,7 +6,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -56,6 +56,10 @@ def _resolved(config: TrainConfig) -> TrainConfig:
     return replace(config, threads=config.num_threads)
 
 
+def _warner(console: Console) -> Callable[[str], None]:
+    return lambda sentence: console.print(sentence, style="yellow", highlight=False, markup=False)
+
+
 def _note(path: Path, command: str) -> None:
     """Keep the command with the run that it began, and what it was typed at."""
     if command:
@@ -71,15 +75,14 @@ def first_stage(config: TrainConfig, agent: Agent) -> int:
 
 def resume(path: Path, console: Console) -> bool:
     """Go on with a run from its newest valid checkpoint, bit for bit as if it had not stopped."""
-    with RunFolder.open(path) as folder:
+    warn = _warner(console)
+    with RunFolder.open(path, warn) as folder:
         config = TrainConfig.from_json(folder.config)
-        found = folder.checkpoints.load_newest(warn=lambda sentence: console.print(sentence, style="yellow"))
-        if found is None and not folder.checkpoints.numbers():
-            raise SkillstackError(f"The run {path} ended before its first checkpoint: begin it anew, by --run {path}.")
+        found = folder.checkpoints.load_newest(warn)
         if found is None:
-            raise SkillstackError(f"{path} has no valid checkpoint to go on from; begin a new run.")
+            raise SkillstackError(f"The run {path} ended before its first checkpoint: begin it anew, by --run {path}.")
         state = unpack(found[1])
-        folder.truncate_metrics(state["metrics"])
+        folder.truncate_metrics(state["metrics"], warn)
         trainer = Trainer.from_state(config, state["trainer"])
         console.print(f"Going on with {path} after {trainer.turns_taken} turns.", highlight=False)
         if config.threads > (os.cpu_count() or 1):
@@ -104,12 +107,17 @@ def fork(source: Path, config: TrainConfig, path: Path, console: Console, comman
         raise SkillstackError(
             f"The episodes that {source} has kept are weighted in another way than --true-weights or --v-trace ask for."
         )
+    if theirs.level.smoothing != config.level.smoothing:
+        raise SkillstackError(
+            f"The grammar that {source} has kept is smoothed by {theirs.level.smoothing:g} counts: say --smoothing "
+            f"{theirs.level.smoothing:g}, too."
+        )
     if theirs.level.method != config.level.method:
         raise SkillstackError(
             f"{source} learns by {theirs.level.method}, and what it has kept is for that alone: say --method "
             f"{theirs.level.method}, too."
         )
-    kept = Checkpoints(source / FORK_FOLDER).load_newest(warn=lambda sentence: console.print(sentence, style="yellow"))
+    kept = Checkpoints(source / FORK_FOLDER).load_newest(_warner(console))
     if kept is None:
         raise SkillstackError(
             f"{source} has kept no state to go on from: none of its novel phases has begun, or it was trained without "
@@ -236,6 +244,8 @@ def _train(trainer: Trainer, folder: RunFolder, console: Console) -> bool:
             _save(trainer, folder)  # so that there is something to go on from, whatever happens
         try:
             for metrics in trainer.turns():
+                if metrics["event"] != "turn":
+                    metrics |= {"most memory": most_memory()}
                 folder.append(metrics)
                 display.show(metrics)
                 if metrics["event"] == "turn":
@@ -250,7 +260,10 @@ def _train(trainer: Trainer, folder: RunFolder, console: Console) -> bool:
                     _save(trainer, folder)
                     saved = monotonic()
         except DivergedError as error:
-            raise DivergedError(f"{error} The last good checkpoint is kept; see {folder.path}.") from error
+            raise DivergedError(
+                f"{error} The last good checkpoint and its agent are kept in {folder.path}; resumed, it would come to "
+                f"the same end, so go on from the agent with a smaller learning rate, by --from {folder.agent_path}."
+            ) from error
         _save(trainer, folder)
     lines = [*trainer.timer.root.lines(), f"most memory: {most_memory() / 2**30:.2f} GiB"]
     console.print("\n".join(lines), style="dim", highlight=False)
@@ -266,7 +279,8 @@ def _save(trainer: Trainer, folder: RunFolder) -> None:
     """A checkpoint, and the newest agent for all commands to load."""
     number = trainer.turns_taken + trainer.number + trainer.finished  # moving on to a stage counts, too
     if not folder.checkpoints.is_whole(number):
-        folder.checkpoints.save(number, pack({"trainer": trainer.state(), "metrics": folder.metrics_position()}))
+        state = pack({"trainer": trainer.state(), "metrics": folder.metrics_position()})
+        folder.checkpoints.save(number, {**state, **folder.config_files()})
     trainer.learned.save(folder.agent_path)
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import os
+import secrets
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping
@@ -68,20 +69,28 @@ class RunFolder:
         return cls(folder, read_config(folder), lock, metrics)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Self:
-        """Go on with a run, after clearing up what a killed process left: files half written, a line half written."""
+    def open(cls, path: str | os.PathLike[str], warn: Callable[[str], None] = warnings.warn) -> Self:
+        """Go on with a run, after clearing up what a killed process left: files half written, a line half written.
+
+        Settings that were changed since are set aside for those that the newest checkpoint has; `warn` is told so.
+        """
         folder = Path(path)
-        read_config(folder)  # before anything is written into what may not be a run
+        _saved_config(folder)  # before anything is written into what may not be a run
         try:
             with _locked(folder) as lock:
-                config = read_config(folder)
                 clear_leftovers(folder)
+                _repair_config(folder, warn)
+                config = read_config(folder)
                 metrics = _open_metrics(folder)
         except OSError as error:
             raise SkillstackError(
                 f"The run {folder} cannot go on ({error.strerror or error}); make all of it readable and writable."
             ) from error
         return cls(folder, config, lock, metrics)
+
+    def config_files(self) -> dict[str, bytes]:
+        """The settings as a checkpoint keeps them, too, in case their own file is damaged."""
+        return {CONFIG_FILE: _config_content(self.config)}
 
     def append(self, event: Mapping[str, Any]) -> None:
         """Add a line to the metrics. NumPy's numbers are written as plain ones, and NaN and infinity as null."""
@@ -168,6 +177,29 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(config, dict) or content.get("checksum") != _checksum(config):
         raise _damaged_config(folder, "does not have its checksum")
     return config
+
+
+def _saved_config(folder: Path) -> bytes | None:
+    """None if a run's settings are as they were written; else those that its newest checkpoint has, if it has them."""
+    try:
+        read_config(folder)
+    except SkillstackError:
+        found = Checkpoints(folder / CHECKPOINTS_FOLDER).load_newest(warn=lambda sentence: None)
+        if found is None or CONFIG_FILE not in found[1]:
+            raise
+        return found[1][CONFIG_FILE]
+    return None
+
+
+def _repair_config(folder: Path, warn: Callable[[str], None]) -> None:
+    content = _saved_config(folder)
+    if content is None:
+        return
+    file, aside = folder / CONFIG_FILE, folder / f"{CONFIG_FILE}.{secrets.token_hex(4)}.damaged"
+    if file.exists():
+        file.rename(aside)
+    write_file(file, content)
+    warn(f"{file} was not as the run wrote it, and is now {aside.name}; the settings are those of its last checkpoint.")
 
 
 def read_metrics(path: str | os.PathLike[str]) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ run.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -57,9 +58,13 @@ class WeightsAndBiases:
             import wandb
         except ModuleNotFoundError as error:
             raise SkillstackError('Weights & Biases is an extra: pip install "skillstack[wandb]".') from error
-        name = folder.resolve().name
+        path = folder.resolve()
+        # Two runs of a name in different places are two runs.
+        identity = f"{path.name}-{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
         try:
-            self._run = wandb.init(project=project, name=name, id=name, resume="allow", config=config.to_json())
+            self._run = wandb.init(
+                project=project, name=path.name, id=identity, resume="allow", config=config.to_json()
+            )
         except wandb.Error as error:
             raise SkillstackError(f"Weights & Biases does not take the run: {error}") from error
 
