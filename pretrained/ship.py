@@ -13,12 +13,11 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import torch
 
-from skillstack.evaluation import Evaluation, Figures, dump_json, evaluate
+from skillstack.evaluation import Evaluation, Figures, dump_json, evaluate, ways
 from skillstack.learning.run_folder import COMMAND_FILE
 from skillstack.policies.agent import Agent
 from skillstack.rollout.casting import SHIPPED, cast
@@ -137,7 +136,7 @@ def _page(made: Sequence[dict[str, Any]], curve: list[dict[str, Any]], evaluatio
         "",
         "Made by these commands, each at the commit named, and then by `python pretrained/ship.py` of the runs, which",
         "writes all of this folder. `config.json` has every setting of each run, `metrics.csv` how it learned. In a",
-        "command, `shipped` is the agent that the commit had.",
+        "command, `shipped` is the agent that the commit had; one marked `dirty` had changes that are not in it.",
         "",
         *[f"    {run['command']}" for run in made],
         "",
@@ -151,7 +150,8 @@ def _page(made: Sequence[dict[str, Any]], curve: list[dict[str, Any]], evaluatio
         f"In all {minutes:.0f} minutes of one core.",
         "",
         f"{GAMES:,} games of each skill, seed {SEED}, on which it was neither trained nor chosen (`evaluation.json`);",
-        "it has never seen the big room before:",
+        "it has never seen the big room before. Steps are of games that were won; there are at most 200 in a game, 10",
+        "decisions of each level above pi_0, and 40 steps of pi_0.",
         "",
         "| room | skill | success | 95 % interval | the paper | mean steps; the shortest | their ratio | mean ratio |",
         "|---|---|---|---|---|---|---|---|",
@@ -169,11 +169,10 @@ def _page(made: Sequence[dict[str, Any]], curve: list[dict[str, Any]], evaluatio
 
 def _ways(skills: Sequence[Figures]) -> str:
     """Mean steps of the games that were won, the shortest, their ratio, and for a single skill the mean ratio."""
-    if any(figures.steps_of_successes is None for figures in skills):
+    taken = ways(skills)
+    if taken is None:
         return "none was won | |"
-    steps, shortest = (
-        fmean(getattr(figures, name) for figures in skills) for name in ("steps_of_successes", "shortest")
-    )
+    steps, shortest = taken
     mean = f" {skills[0].ratio:.2f}" if len(skills) == 1 else ""
     return f"{steps:.1f}; {shortest:.1f} | {steps / shortest:.2f} |{mean}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -28,6 +29,7 @@ from skillstack.evaluation import (
     game_seed,
     results_table,
     summarise,
+    ways,
     wilson,
 )
 from skillstack.instructions import TaskSet
@@ -125,6 +127,16 @@ def test_the_figures_of_games_are_the_ones_worked_by_hand() -> None:
     assert (figures.calls, figures.refusals, figures.refused) == (6, 2, 1 / 3)
     assert figures.outcomes == {"achieved": 2, "limit": 1, "not executable": 1, "cut off": 0}
     assert (figures.label, summarise("get", None, games).label) == ("get red", "get")
+
+
+def test_ways_are_the_means_over_skills_of_equal_weight() -> None:
+    find, get = Instruction("find", "red"), Instruction("get", "red")
+    won = [Game(task, ACHIEVED, steps, 0, 0, 1, best) for task, steps, best in ((find, 3, 1), (get, 9, 8), (get, 7, 6))]
+    skills = [summarise("find", None, won[:1]), summarise("get", None, won[1:])]
+    assert ways(skills) == ((3 + 8) / 2, (1 + 7) / 2)
+    lost = summarise("put", None, [Game(Instruction("put", "red"), LIMIT, 40, 0, 0, 1, 4)])
+    assert ways([*skills, lost]) is None
+    assert ways([]) is None
 
 
 def test_figures_that_have_nothing_to_take_a_mean_of_are_missing_and_not_zero() -> None:
@@ -229,6 +241,7 @@ def test_what_the_level_utters_is_what_its_plans_say() -> None:
     table = io.StringIO()
     Console(file=table, width=200).print(results_table(evaluation))
     assert 'Share of achieved stack games in which it calls: "' in table.getvalue()
+    assert re.search(r"Ways of achieved games: 1\.\d\d times the shortest", " ".join(table.getvalue().split()))
 
 
 @pytest.mark.parametrize("level", [0, 3])

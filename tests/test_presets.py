@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from skillstack.cli import main
@@ -22,10 +25,31 @@ def test_flags_go_before_the_preset(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_presets_have_the_encoders_that_the_docs_say(capsys: pytest.CaptureFixture[str]) -> None:
-    assert set(PRESETS) == {"fast", "paper"}
     for preset, kind in (("fast", "frozen"), ("paper", "own")):
         assert main(["train", "--preset", preset, "--dry-run"]) == 0
         assert capsys.readouterr().out.count(f"{kind} encoder") == 3  # a line for each level above pi_0
+
+
+def test_the_table_of_the_docs_has_what_the_presets_have() -> None:
+    """Each number stands in its cell, which for "paper" is the first."""
+    page = (Path(__file__).parents[1] / "docs" / "learning.md").read_text()
+    rows = {cells[0].split(" (")[0]: cells[1:] for cells in re.findall(r"^\| (.*?) \| (.*?) \| (.*?) \|$", page, re.M)}
+    assert set(PRESETS) == {"fast", "paper"}
+    for preset, column in (("paper", 0), ("fast", 1)):
+        config = PRESETS[preset]
+        level = config.level
+        bonus = config.a2c.entropy if level.method == "a2c" else config.ppo.even
+        for row, words in {
+            "frames": f"{config.image_size} x {config.image_size}",
+            "levels see through": f"(`{config.encoder}`)",
+            "pi_0 practises": f"up to {config.terminal.episodes - config.terminal.seeing:,}",
+            "random play": f"within {level.epsilon_episodes:,}",
+            "hard games at the levels": f"{level.again:g} of all" if level.again else "none",
+            "a stage above stops when each skill has": f"{level.target:g}",
+            "at most": f"{level.episodes:,}",
+            "a bonus for choices that stay open": f"{bonus:g} ",
+        }.items():
+            assert words in rows[row][column], (preset, row)
 
 
 def test_an_unknown_preset_is_refused_with_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:

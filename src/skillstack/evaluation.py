@@ -175,6 +175,18 @@ class Evaluation:
         return text.getvalue()
 
 
+def ways(skills: Iterable[Figures]) -> tuple[float, float] | None:
+    """Mean steps of games that succeeded, and of the shortest ways there, over skills of equal weight, if all have any.
+
+    Their ratio says how much longer ways are on the whole; the mean of ratios counts short ways as much as long ones.
+    """
+    taken = [(figures.steps_of_successes, figures.shortest) for figures in skills]
+    known = [(steps, shortest) for steps, shortest in taken if steps is not None and shortest]
+    if not known or len(known) < len(taken):
+        return None
+    return fmean(steps for steps, _ in known), fmean(shortest for _, shortest in known)
+
+
 def dump_json(evaluations: Iterable[Evaluation]) -> str:
     """Several evaluations as the text of one JSON file: a list."""
     return json.dumps([evaluation.to_json() for evaluation in evaluations], indent=1) + "\n"
@@ -452,12 +464,16 @@ def _caption(evaluation: Evaluation) -> str:
         + ("" if config.grammar else " without grammars")
         + (f", epsilon {config.epsilon:g}" if config.epsilon else "")
         + f"; limits: {limits.flat} steps of a flat run, {limits.decisions} decisions of a level, "
-        f"{limits.episode} steps of a game." + "".join(f"\n{line}" for line in _utterances(evaluation))
+        f"{limits.episode} steps of a game." + "".join(f"\n{line}" for line in _remarks(evaluation))
     )
 
 
-def _utterances(evaluation: Evaluation) -> Iterator[str]:
-    """What the level says to those below, where it says anything."""
+def _remarks(evaluation: Evaluation) -> Iterator[str]:
+    """How long ways are, where that is known, and what the level says to those below, where it says anything."""
+    taken = ways(evaluation.skills)
+    if taken is not None:
+        steps, shortest = taken
+        yield f"Ways of achieved games: {steps / shortest:.2f} times the shortest, all skills together."
     for figures in evaluation.skills:
         shares = {name: share for name, share in figures.uttered.items() if share}
         if shares:

@@ -98,6 +98,8 @@ def test_true_weights_are_kept_where_they_are_asked_for(true: bool) -> None:
     """Replay has the probabilities of games played half at random, or those of the policies alone."""
     trainer = level_one(tiny(true_weights=true, epsilon=0.5, updates=0.0))
     stage, replay = trainer.stage, turns_of(trainer).replay
+    with torch.no_grad():
+        trainer.agent.levels[1].action_head.bias[0] = 2.0  # of an even policy, half at random is even, too
     tasks, seeds, _ = stage._choose_games()
     episodes = stage._runner.play(tasks, seeds, 1, 0.5)
     stage.learner.learn(episodes, np.random.default_rng(0))
