@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pytest
 from hypothesis import given, settings
@@ -21,6 +21,7 @@ from small_disk import small_disk
 
 from skillstack import disk
 from skillstack.errors import SkillstackError
+from skillstack.learning import checkpoint
 from skillstack.learning.checkpoint import MANIFEST, Checkpoints, kept
 
 
@@ -412,6 +413,25 @@ def test_a_full_disk_is_thinned_before_giving_up(tmp_path: Path) -> None:
         checkpoints.save(5, files(5, 300_000))
         assert checkpoints.load_newest(no_warning) == (5, files(5, 300_000))
         assert set(checkpoints.numbers()) == kept(range(1, 6), keep=1)
+
+
+def test_on_a_full_disk_old_ones_go_before_the_new_one_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoints, there = saved(tmp_path, 1, 2, 3, 4), []
+    checkpoints.keep, write = 1, checkpoint.write_folder
+
+    def full_once(*arguments: Any) -> None:
+        there.append(checkpoints.numbers())
+        if len(there) == 1:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(*arguments)
+
+    monkeypatch.setattr(checkpoint, "write_folder", full_once)
+    checkpoints.save(5, files(5))
+    assert there == [[1, 2, 3, 4], sorted(kept(range(1, 6), keep=1) - {5})]
+    assert len(there[1]) < 4
+    assert checkpoints.load_newest(no_warning) == (5, files(5))
 
 
 def test_a_limit_on_the_size_of_files_is_as_a_full_disk(tmp_path: Path) -> None:
