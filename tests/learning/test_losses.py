@@ -26,6 +26,7 @@ from skillstack.learning.losses import (
     policy_entropies,
     policy_gradient,
     ppo_terms,
+    refusal,
     unevenness,
     v_trace,
 )
@@ -409,6 +410,26 @@ def test_v_trace_stops_where_an_episode_does() -> None:
     output, batch = two_decisions()
     short = batch._replace(mask=torch.tensor([[1.0], [0.0]]), returns=torch.tensor([[1.0], [0.0]]))
     assert v_trace(output, short, 0.9).returns.flatten().tolist() == pytest.approx([1.0, 0.0])
+
+
+def test_refusal_is_of_the_probability_of_what_can_be_carried_out() -> None:
+    output, _ = two_decisions()
+    # Skills 0.25 and 0.75, items 0.4 and 0.6: 0.25 * 0.6 + 0.75 * 0.4 = 0.45. Then all, and then none.
+    executable = torch.tensor([[[False, True, True, False]], [[True] * 4]])
+    loss = refusal(output, executable)
+    assert loss.shape == (2, 1)
+    assert loss.flatten().tolist() == pytest.approx([-math.log(0.45), 0.0], abs=1e-6)
+    assert refusal(output, torch.zeros(2, 1, 4, dtype=torch.bool)).abs().max().item() == pytest.approx(0.0, abs=1e-6)
+
+
+def test_the_gradient_of_refusal_is_that_of_finite_differences() -> None:
+    output, _ = two_decisions()
+    executable = torch.tensor([[[False, True, False, False]], [[True, False, False, True]]])
+
+    def loss(item: torch.Tensor) -> torch.Tensor:
+        return refusal(output._replace(item=item, skill=output.skill.double()), executable).sum()
+
+    assert torch.autograd.gradcheck(loss, output.item.double().requires_grad_())
 
 
 def test_a_mean_over_nothing_is_nothing() -> None:

@@ -280,6 +280,19 @@ def by_ppo(**changes: Any) -> TrainConfig:
     return replace(config, level=replace(config.level, method="ppo"))
 
 
+def test_refusals_are_learned_of_where_that_is_asked_for() -> None:
+    """At every decision of a level, whatever it uttered; pi_0 utters nothing."""
+    config = by_ppo()
+    with_it, without = (replace(config, ppo=replace(config.ppo, refusal=weight)) for weight in (0.5, 0.0))
+    assert "loss of refusal" not in level_one(without).stage.turn()
+    stage = level_one(with_it).stage
+    told = stage.turn()
+    assert told["loss of refusal"] > 0
+    later = [stage.turn()["loss of refusal"] for _ in range(8)]
+    assert min(later) < told["loss of refusal"]
+    assert "loss of refusal" not in Trainer(with_it).stage.turn()
+
+
 @pytest.mark.parametrize(("rare", "again"), [(1.1, True), (0.0, False)])
 def test_successes_of_rare_skills_are_kept_and_imitated_again(
     rare: float, again: bool, monkeypatch: pytest.MonkeyPatch

@@ -186,6 +186,29 @@ def test_epsilon_one_draws_the_top_level_evenly_and_leaves_the_others_alone() ->
         assert (decision.utterance is not None) == (likelier == "call")
 
 
+@pytest.mark.parametrize("order", ["find get put stack", "find put get stack"])
+def test_what_could_have_been_carried_out_is_what_is_not_refused(order: str) -> None:
+    """The player's words may have another order than the world's."""
+    world = RoomsWorld(RoomsConfig(**TINY), num_games=16)
+    agent = make_agent(world, order)
+    runner = Runner(world, AgentPlayer(agent), RunnerConfig(epsilon=0.3), executable=True)
+    items, told = len(agent.vocabulary.items), set()
+    for episode in runner.play(agent.vocabulary.tasks * 8, range(192)):
+        decisions = episode.decisions
+        assert decisions.executable is not None
+        assert decisions.switch is not None
+        assert decisions.instruction is not None
+        assert decisions.executable.shape == (len(episode), 3 * items)
+        said = decisions.instruction[:, 0] * items + decisions.instruction[:, 1]
+        could = decisions.executable[np.arange(len(episode)), said]
+        refused = np.append(np.zeros(len(episode) - 1, np.bool_), episode.outcome == "not executable")
+        assert (could == ~refused)[decisions.switch == CALL].all()
+        told |= set(could.tolist())
+    assert told == {True, False}
+    (episode,) = runner.play([agent.vocabulary.tasks[0]], [0], level=0)
+    assert episode.decisions.executable is None
+
+
 def test_a_refused_utterance_costs_half_and_ends_the_game_at_the_top_but_only_the_call_below() -> None:
     world = RoomsWorld(RoomsConfig(**TINY), num_games=16)
     agent = make_agent(world)

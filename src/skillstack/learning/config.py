@@ -108,6 +108,9 @@ class PPOConfig:
     bonus pushes up least is what has become least likely, and this pushes it most."""
     value: float = 0.5
     """Weight of the value losses."""
+    refusal: float = 0.0
+    """Weight of a loss on instructions that cannot be carried out, uttered or not, of which the world knows: the -0.5
+    teaches about the one that was uttered alone. pi_0 utters nothing."""
     hindsight: float = 1.0
     """Weight of the self-imitation of tasks achieved on the way, the one that was meant included; 0 for none."""
     hindsight_steps: int = 4
@@ -122,8 +125,8 @@ class PPOConfig:
     def __post_init__(self) -> None:
         _check(
             self, learning_rate=SHARE, epochs=AT_LEAST_ONE, batch=AT_LEAST_ONE, gamma=SHARE, trace=SHARE,
-            gradient_norm=POSITIVE, clip=SHARE, entropy=POSITIVE, even=POSITIVE, value=POSITIVE, hindsight=POSITIVE,
-            hindsight_steps=AT_LEAST_ONE, decay=(0.001, inf), last=SHARE,
+            gradient_norm=POSITIVE, clip=SHARE, entropy=POSITIVE, even=POSITIVE, value=POSITIVE, refusal=POSITIVE,
+            hindsight=POSITIVE, hindsight_steps=AT_LEAST_ONE, decay=(0.001, inf), last=SHARE,
         )  # fmt: skip
 
 

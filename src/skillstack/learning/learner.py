@@ -26,6 +26,7 @@ from skillstack.learning.losses import (
     masked_mean,
     policy_entropies,
     ppo_terms,
+    refusal,
     unevenness,
     v_trace,
 )
@@ -257,6 +258,10 @@ class PPOLearner(LevelLearner):
             if config.even:
                 uneven = masked_mean(unevenness(output), meant.decisions.mask)
                 losses["unevenness"] = config.even * left * uneven
+            if config.refusal and not isinstance(output, FlatOutput):
+                assert meant.decisions.executable is not None, "the runner was not asked what is executable"
+                refused = masked_mean(refusal(output, meant.decisions.executable), meant.decisions.mask)
+                losses["refusal"] = config.refusal * refused
             losses |= self._imitation(fresh, fresh.spans(hindsight=True), features, "imitation")
             again = rng.choice(self._rare_spans, min(AGAIN_SPANS, len(self._rare_spans)), replace=False)
             losses |= self._imitation(self._kept, again, None, "imitation again")

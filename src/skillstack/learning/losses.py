@@ -7,6 +7,7 @@ return (or what `v_trace` and `generalised_advantages` make of it) minus a value
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -31,6 +32,7 @@ class DecisionBatch(NamedTuple):
     mu_switch: Tensor | None = None  # (t, n)
     instruction: Tensor | None = None  # (t, n, 2)
     mu_instruction: Tensor | None = None  # (t, n)
+    executable: Tensor | None = None  # (t, n, skills * items of the base), which instructions could be carried out
     value_weight: Tensor | None = None  # (t, n), how much each decision counts for the values; 1 where it is None
     mu_actions: Tensor | None = None  # (t, n, actions), of all actions; this and what follows where a critic judges
     advantages: Tensor | None = None  # (t, n, actions), how much better than average each action would have been
@@ -270,6 +272,17 @@ def log_behaviour(batch: DecisionBatch) -> Tensor:
     assert batch.mu_switch is not None, "a hierarchical level has a switch"
     assert batch.mu_instruction is not None, "a hierarchical level has an instruction"
     return batch.mu_switch.log() + torch.where(batch.switch == CALL, batch.mu_instruction, batch.mu_action).log()
+
+
+def refusal(output: HierarchicalOutput, executable: Tensor) -> Tensor:
+    """-log of the probability that an instruction could be carried out if one was given, for each decision: (t, n).
+
+    It teaches about all instructions at every decision, where a reward of -0.5 teaches about the one that was uttered.
+    """
+    log_skill, log_item = output.skill.log_softmax(-1), output.item.log_softmax(-1)
+    log_instruction = (log_skill.unsqueeze(-1) + log_item.unsqueeze(-2)).flatten(-2)  # (t, n, skills * items)
+    none = ~executable.any(-1, keepdim=True)  # then nothing is better than anything else
+    return -log_instruction.masked_fill(~(executable | none), -math.inf).logsumexp(-1)
 
 
 def policy_entropies(output: Output) -> dict[str, Tensor]:

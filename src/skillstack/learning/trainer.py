@@ -81,7 +81,14 @@ class StageTrainer:
         self.learner = self._make_learner()
         hindsight = isinstance(self.learner, PPOLearner)
         runner = RunnerConfig(config.limits)
-        self._runner = Runner(world, AgentPlayer(self.agent), runner, hindsight=hindsight, timer=timer)
+        self._runner = Runner(
+            world,
+            AgentPlayer(self.agent),
+            runner,
+            hindsight=hindsight,
+            executable=hindsight and config.ppo.refusal > 0,
+            timer=timer,
+        )
         own_grammar = self.agent.grammars[self.level]
         if own_grammar is not None and not settings.grammar:
             own_grammar.clear()  # what was counted before, where the run goes on from another

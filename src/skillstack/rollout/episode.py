@@ -40,6 +40,9 @@ class Decisions:
     """(T,)"""
     behaviour_instruction: Floats | None = None
     """(T,)"""
+    executable: npt.NDArray[np.bool_] | None = None
+    """(T, skills of the base * items of the base): which instructions could have been carried out, if that was asked
+    for."""
 
     def __len__(self) -> int:
         return len(self.action)

@@ -79,17 +79,19 @@ class Runner:
         *,
         plans: bool = False,
         hindsight: bool = False,
+        executable: bool = False,
         timer: Timer | None = None,
     ) -> None:
         """`plans` records a plan tree of each game, `hindsight` which other tasks it achieved on the way.
 
+        `executable` keeps with each decision which instructions could have been carried out, the one given or not.
         `timer` collects the time of network and world; the rest of the time around them is bookkeeping.
         """
         self.world, self.player = world, player
         self.config = config or RunnerConfig()
         self.timer = timer or Timer("runner")
         self._snapshots = world if isinstance(world, SnapshotWorld) else None  # asked once: the check is slow
-        self._plans, self._hindsight = plans, hindsight
+        self._plans, self._hindsight, self._ask_executable = plans, hindsight, executable
         self._skill_words, self._item_words = _translation(player, world)
         self._known = [_known_pairs(stage.base, player.vocabulary) for stage in player.stages]
         size, levels = world.num_games, len(player.stages)
@@ -323,9 +325,18 @@ class Runner:
             mu_item=_exp(proposal.log_item),
             behaviour_switch=choices.behaviour_switch,
             behaviour_instruction=choices.behaviour_instruction,
+            executable=self._executable(slots) if self._ask_executable and choices.switch is not None else None,
         )
         for row, slot in enumerate(slots.tolist()):
             self._kept[slot].append((batch, row))
+
+    def _executable(self, slots: IntArray) -> BoolArray:
+        """Which instructions the top level could give now: (n, skills of the base * items of the base)."""
+        pairs = self.player.vocabulary.encode(self.player.stages[self._top].base.vocabulary.tasks)
+        words = np.broadcast_to(self._in_world(pairs), (len(slots), *pairs.shape))
+        with self.timer("world"):
+            possible = self.world.executable(words, slots)
+        return possible & self._known[self._top][tuple(pairs.T)]
 
     def _states(self, slots: IntArray) -> npt.NDArray[Any]:
         if self._snapshots is not None:
