@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from skillstack.experiments.catalogue import EXPERIMENTS
 from skillstack.experiments.jobs import Measuring, Training, in_order
-from skillstack.experiments.ladder import count_parameters, matching_lstm
+from skillstack.experiments.ladder import matching_lstm
 from skillstack.experiments.settings import FIGURE_EPISODES, Encoder, Settings, changed
 from skillstack.learning.config import PRESETS
 from skillstack.learning.run import FORK_FIELDS
+from skillstack.learning.trainer import count_parameters
 
 
 def jobs(settings: Settings, *names: str) -> dict[str, Training]:
@@ -63,11 +65,9 @@ def test_a_colour_is_left_out_of_get_alone() -> None:
 def test_the_wide_flat_policy_has_as_many_parameters_as_the_hierarchy() -> None:
     config = Settings(scale="toy").config(0)
     lstm = matching_lstm(config)
-    hierarchy = count_parameters(config, flat=False)
-    from dataclasses import replace
-
-    assert count_parameters(replace(config, lstm=lstm), flat=True) >= hierarchy
-    assert count_parameters(replace(config, lstm=lstm - 1), flat=True) < hierarchy
+    hierarchy = count_parameters(replace(config, flat=False))
+    assert count_parameters(replace(config, lstm=lstm, flat=True)) >= hierarchy
+    assert count_parameters(replace(config, lstm=lstm - 1, flat=True)) < hierarchy
 
 
 def test_experiments_have_the_two_phases_and_the_grammar_whatever_the_preset_has() -> None:

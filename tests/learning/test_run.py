@@ -348,7 +348,7 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(
     words = " ".join(capsys.readouterr().out.split())
     assert "Stage 1: learn put on top of find: 12 tasks" in words
     assert "minutes" in words
-    assert "Frames of 60 x 60 pixels, rooms of 6 x 6 cells" in words
+    assert "Frames of 60 x 60 pixels, rooms of 6 x 6 cells, an LSTM of 256 units at each level, 3.8 million" in words
     assert 'Other than in the preset "fast": stages find, put, get, stack.' in words
     assert "practising with a critic" in words
     assert not list(tmp_path.iterdir())

@@ -8,7 +8,7 @@ from typing import Any
 
 from skillstack.experiments.jobs import Start, Training
 from skillstack.experiments.settings import Settings, changed
-from skillstack.instructions import SKILLS, make_stages
+from skillstack.instructions import SKILLS
 from skillstack.learning.config import TrainConfig
 
 FULL, FLAT = "full model", "flat policy"
@@ -95,34 +95,14 @@ def wide_flat(settings: Settings, seed: int) -> Training:
 
 def matching_lstm(config: TrainConfig) -> int:
     """The LSTM with which one flat policy for all tasks has as many parameters as the hierarchy, within one unit."""
-    hierarchy = count_parameters(config, flat=False)
+    from skillstack.learning.trainer import count_parameters
+
+    hierarchy = count_parameters(replace(config, flat=False))
     low, high = config.lstm, 16384
     while low < high:
         middle = (low + high) // 2
-        if count_parameters(replace(config, lstm=middle), flat=True) < hierarchy:
+        if count_parameters(replace(config, lstm=middle, flat=True)) < hierarchy:
             low = middle + 1
         else:
             high = middle
     return low
-
-
-def count_parameters(config: TrainConfig, *, flat: bool) -> int:
-    """Of all levels of the hierarchy, or of one flat policy for all its tasks; encoders counted."""
-    import torch
-
-    from skillstack.instructions import Stage, TaskSet
-    from skillstack.policies.agent import Agent
-
-    stages = make_stages(config.stages, config.items)
-    if flat:
-        stages = (Stage(0, TaskSet(), stages[-1].tasks),)
-    with torch.device("meta"):  # shapes alone
-        agent = Agent.create(
-            config.world().description,
-            stages,
-            shared_encoder=config.encoder != "own",
-            gated=config.fusion == "gate",
-            lstm=config.lstm,
-        )
-    modules = [*agent.levels, *agent.encoders]
-    return sum(parameter.numel() for module in modules for parameter in module.parameters())

@@ -17,7 +17,7 @@ from skillstack.experiments.collecting import curve_of, run_of, scores_of
 from skillstack.experiments.data import Data, check_replaceable, num_runs, write_data
 from skillstack.experiments.figures import check_installed, draw, plan_name
 from skillstack.experiments.jobs import Job, Looking, in_order
-from skillstack.experiments.ladder import count_parameters, wide_flat
+from skillstack.experiments.ladder import wide_flat
 from skillstack.experiments.page import write_page
 from skillstack.experiments.records import Records
 from skillstack.experiments.schedule import run_jobs
@@ -133,9 +133,11 @@ def collect(
     missing = {job.name: failed.get(job.name, "It is not finished.") for job in _jobs(parts) if job not in records}
     plans, notes = _plans(parts, records, missing)
     if experiment.name == "flat-capacity":
+        from skillstack.learning.trainer import count_parameters
+
         wide = wide_flat(settings, 0).config
-        notes["parameters of the hierarchy"] = float(count_parameters(settings.config(0), flat=False))
-        notes["parameters of the wide flat policy"] = float(count_parameters(wide, flat=True))
+        notes["parameters of the hierarchy"] = float(count_parameters(settings.config(0)))
+        notes["parameters of the wide flat policy"] = float(count_parameters(wide))
         notes["hidden units of its LSTM"] = float(wide.lstm)
     return Data(
         experiment=experiment.name,

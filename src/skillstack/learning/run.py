@@ -26,7 +26,7 @@ from skillstack.learning.display import Display
 from skillstack.learning.packing import pack, unpack
 from skillstack.learning.run_folder import COMMAND_FILE, RunFolder, read_config
 from skillstack.learning.trackers import curves, open_trackers
-from skillstack.learning.trainer import Trainer
+from skillstack.learning.trainer import Trainer, count_parameters
 from skillstack.policies.agent import Agent
 from skillstack.rollout.casting import check_fits
 from skillstack.timing import most_memory
@@ -206,7 +206,8 @@ def describe(config: TrainConfig, preset: str, agent: Agent | None = None, sourc
         )
     lines.append(
         f"Frames of {config.image_size} x {config.image_size} pixels, rooms of {config.room_width} x "
-        f"{config.room_depth} cells, an LSTM of {config.lstm} units at each level."
+        f"{config.room_depth} cells, an LSTM of {config.lstm} units at each level, "
+        f"{count_parameters(config) / 1e6:.1f} million weights in all."
     )
     usual, mine = _flattened(PRESETS[preset].to_json()), _flattened(config.to_json())
     changes = [f"{name} {value}" for name, value in mine.items() if usual[name] != value]

@@ -13,9 +13,10 @@ from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
+import torch
 from torch import nn
 
-from skillstack.instructions import Instruction, Stage, stages_from_words, stages_to_words
+from skillstack.instructions import Instruction, Stage, TaskSet, stages_from_words, stages_to_words
 from skillstack.learning.baseline import flat_agent
 from skillstack.learning.config import PPOConfig, TrainConfig
 from skillstack.learning.critic import Critic
@@ -426,6 +427,16 @@ def _make_agent(config: TrainConfig, stages: tuple[Stage, ...]) -> Agent:
         seed=config.seed,
         smoothing=config.level.smoothing,
     )
+
+
+def count_parameters(config: TrainConfig) -> int:
+    """Of all levels that a run from nothing comes to have, or of its one flat policy for all tasks, with encoders."""
+    stages = config.make_stages()
+    if config.flat:
+        stages = (Stage(0, TaskSet(), stages[-1].tasks),)
+    with torch.device("meta"):  # shapes alone
+        agent = _make_agent(config, stages)
+    return sum(parameter.numel() for module in _modules(agent).values() for parameter in module.parameters())
 
 
 def _modules(agent: Agent) -> dict[str, nn.Module]:

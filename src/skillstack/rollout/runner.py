@@ -176,7 +176,11 @@ class Runner:
         config = config if top_grammar is None else replace(config, top_grammar=top_grammar)
         self._top_grammar = config.top_grammar
         self._exploration = Exploration(config.greedy, config.epsilon)
-        self._every = self._in_world(self.player.vocabulary.encode(self.player.stages[self._top].tasks))
+        stage, encode = self.player.stages[self._top], self.player.vocabulary.encode
+        self._every = self._in_world(encode(stage.tasks))
+        if stage.base:
+            base = encode(stage.base.vocabulary.tasks)
+            self._base, self._known_base = self._in_world(base), self._known[self._top][tuple(base.T)]
         self._recorder = None
         if self._plans:
             self._recorder = PlanRecorder(self.world, self.player, self._top, self._settings(config))
@@ -332,11 +336,9 @@ class Runner:
 
     def _executable(self, slots: IntArray) -> BoolArray:
         """Which instructions the top level could give now: (n, skills of the base * items of the base)."""
-        pairs = self.player.vocabulary.encode(self.player.stages[self._top].base.vocabulary.tasks)
-        words = np.broadcast_to(self._in_world(pairs), (len(slots), *pairs.shape))
         with self.timer("world"):
-            possible = self.world.executable(words, slots)
-        return possible & self._known[self._top][tuple(pairs.T)]
+            possible = self.world.executable(np.broadcast_to(self._base, (len(slots), *self._base.shape)), slots)
+        return np.asarray(possible & self._known_base)
 
     def _states(self, slots: IntArray) -> npt.NDArray[Any]:
         if self._snapshots is not None:
