@@ -24,8 +24,8 @@ def main() -> None:
         sys.exit(f"{path} is there already: choose another name, or remove it.")
     try:
         turns = [line for line in read_metrics(Path(sys.argv[1])) if line["event"] == "turn"]
-    except (SkillstackError, OSError) as error:
-        sys.exit(f"{sys.argv[1]} is no run whose metrics can be read ({error}).")
+    except SkillstackError as error:
+        sys.exit(str(error))
     passed = accumulate(turn["seconds"] for turn in turns)  # by the clock, since the run began
     turns = [{**turn, "seconds": round(seconds)} for turn, seconds in zip(turns, passed, strict=True)]
     rows = [_row(turn) for turn in _some(turns)]

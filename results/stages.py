@@ -26,8 +26,8 @@ def main() -> None:
     for path in sys.argv[1:]:
         try:
             turns = [line for line in read_metrics(Path(path)) if line["event"] == "turn"]
-        except (SkillstackError, OSError) as error:
-            sys.exit(f"{path} is no run whose metrics can be read ({error}).")
+        except SkillstackError as error:
+            sys.exit(str(error))
         for level, stage in groupby(turns, key=lambda turn: turn["level"]):
             print(f"| {Path(path).name} | pi_{level} | {' | '.join(_cells(list(stage)))} |")
 

@@ -33,20 +33,20 @@ def run(tmp_path: Path) -> Path:
     return path
 
 
-def call(monkeypatch: pytest.MonkeyPatch, script: str, *arguments: str) -> None:
-    monkeypatch.setattr(sys, "argv", [script, *arguments])
-    runpy.run_path(str(RESULTS / script), run_name="__main__")
+def call(monkeypatch: pytest.MonkeyPatch, script: Path, *arguments: str) -> None:
+    monkeypatch.setattr(sys, "argv", [script.name, *arguments])
+    runpy.run_path(str(script), run_name="__main__")
 
 
 def test_stages_tells_how_soon_a_stage_was_learned(
     run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    call(monkeypatch, "stages.py", str(run))
+    call(monkeypatch, RESULTS / "stages.py", str(run))
     assert capsys.readouterr().out.splitlines()[2] == (
         "| mine | pi_1 | 128 | 576 | 896 | find 0.920, get 0.930 | 896 | 7.0 |"
     )
-    with pytest.raises(SystemExit, match="no run whose metrics"):
-        call(monkeypatch, "stages.py", str(run / "nowhere"))
+    with pytest.raises(SystemExit, match="cannot be read"):
+        call(monkeypatch, RESULTS / "stages.py", str(run / "nowhere"))
 
 
 def test_a_curve_is_kept_once_with_the_last_line_of_each_stage(
@@ -54,11 +54,10 @@ def test_a_curve_is_kept_once_with_the_last_line_of_each_stage(
 ) -> None:
     script = tmp_path / "curve.py"
     script.write_text((RESULTS / "curve.py").read_text())
-    monkeypatch.setattr(sys, "argv", ["curve.py", str(run), "kept"])
-    runpy.run_path(str(script), run_name="__main__")
+    call(monkeypatch, script, str(run), "kept")
     with (tmp_path / "kept.csv").open(newline="") as file:
         first, last = csv.DictReader(file)
     assert (first["episodes"], first["find"], first["get"]) == ("64", "0.5", "")
     assert (last["episodes"], last["get"], last["seconds"], last["not executable"]) == ("896", "0.93", "20", "0.1235")
     with pytest.raises(SystemExit, match="there already"):
-        runpy.run_path(str(script), run_name="__main__")
+        call(monkeypatch, script, str(run), "kept")

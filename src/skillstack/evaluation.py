@@ -181,7 +181,7 @@ def ways(skills: Iterable[Figures]) -> tuple[float, float] | None:
     Their ratio says how much longer ways are on the whole; the mean of ratios counts short ways as much as long ones.
     """
     taken = [(figures.steps_of_successes, figures.shortest) for figures in skills]
-    known = [(steps, shortest) for steps, shortest in taken if steps is not None and shortest]
+    known = [(steps, shortest) for steps, shortest in taken if steps is not None and shortest is not None]
     if not known or len(known) < len(taken):
         return None
     return fmean(steps for steps, _ in known), fmean(shortest for _, shortest in known)

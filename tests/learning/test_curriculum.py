@@ -65,16 +65,6 @@ def test_its_state_brings_phase_and_windows_back() -> None:
     assert other.state() == curriculum.state()
 
 
-def test_a_fork_may_leave_out_other_tasks_than_its_source() -> None:
-    whole, fewer = make(enabled=False), make(enabled=False, left_out=[GET])
-    for source, fork in ((whole, fewer), (fewer, whole)):
-        for task in set(STAGE.tasks) - {GET}:
-            for _ in range(4):
-                source.record(task, 1.0)
-        fork.load_state(source.state())
-        assert fork.all_windows_full() == (fork is fewer)
-
-
 def test_a_task_that_is_left_out_is_never_drawn_and_nothing_waits_for_it() -> None:
     rng, curriculum = np.random.default_rng(0), make(enabled=False, left_out=[GET])
     assert {curriculum.draw(rng) for _ in range(100)} == set(STAGE.tasks) - {GET}

@@ -124,9 +124,11 @@ def test_resuming_a_finished_run_repairs_its_last_checkpoint_and_its_agent(finis
 def test_settings_that_are_damaged_come_back_from_the_newest_checkpoint(
     damage: bytes | None, finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One bit is enough; what was there is set aside, and a run without a checkpoint is refused as before."""
+    """One bit is enough; what was there is set aside, and a run whose checkpoints do not have them is refused."""
     run = tmp_path / "damaged"
     shutil.copytree(finished, run)
+    for number in sorted(Checkpoints(run / "checkpoints").numbers())[2:]:  # as if it had been killed before these
+        shutil.rmtree(run / "checkpoints" / f"{number:09d}")
     config = run / "config.json"
     before = config.read_bytes()
     damaged = before.replace(b'"window": 4', b'"window": 5') if damage is None else damage
@@ -137,10 +139,26 @@ def test_settings_that_are_damaged_come_back_from_the_newest_checkpoint(
     (aside,) = run.glob("config.json.*.damaged")
     assert aside.read_bytes() == damaged
     assert unpack_trainer(run) == unpack_trainer(finished)
+    assert metrics_without_clocks(run) == metrics_without_clocks(finished)
+    files = final_state(run)
     shutil.rmtree(run / "checkpoints")
+    Checkpoints(run / "checkpoints").save(9, {name: data for name, data in files.items() if name != "config.json"})
     config.write_bytes(damaged)
     assert train("--resume", str(run)) == 2
     assert config.read_bytes() == damaged
+
+
+def test_settings_of_another_version_are_left_as_they_are(
+    finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "newer"
+    shutil.copytree(finished, run)
+    newer = (run / "config.json").read_bytes().replace(b'"format_version": 1', b'"format_version": 2')
+    (run / "config.json").write_bytes(newer)
+    assert train("--resume", str(run)) == 2
+    assert "format version 2" in capsys.readouterr().err
+    assert (run / "config.json").read_bytes() == newer
+    assert not list(run.glob("*.damaged"))
 
 
 def test_a_run_says_in_the_end_where_its_time_went_and_how_much_memory_it_took(
@@ -184,7 +202,10 @@ def test_a_gradient_that_is_not_finite_ends_a_run_and_keeps_its_last_checkpoint(
     told = capsys.readouterr().err
     assert "the norm of the gradient is nan" in told
     assert "last good checkpoint" in told
-    assert "smaller learning rate" in told.replace("\n", " ")
+    assert f"--from {run / 'agent'} and --tune" in told.replace("\n", " ")
+    monkeypatch.undo()
+    slower = ("--terminal.ppo.learning-rate", "1e-5")
+    assert train("--from", str(run / "agent"), "--tune", *slower, "--run", str(tmp_path / "slower"), *SMALL) == 0
     assert Checkpoints(run / "checkpoints").numbers() == [0]
 
 
@@ -401,6 +422,7 @@ def test_a_dry_run_says_whether_there_is_a_critic(
         (["--preset", "paper", "--rotation", "0"], '"rotation"'),
         (["--preset", "paper", "--ppo.gamma", "0.8"], '"gamma": these are for levels that learn by ppo'),
         (["--terminal.no-critic", "--terminal.beyond", "1"], "--terminal.critic"),
+        (["--terminal.ppo.refusal", "1"], "pi_0 utters nothing"),
         (["--no-alternation"], '"alternation": these are for levels that learn by a2c'),
         (["--seed", str(2**70)], '"seed"'),
     ],
@@ -462,8 +484,14 @@ def test_a_run_forked_where_its_novel_phase_began_goes_on_as_the_run_itself_did(
     assert metrics_without_clocks(forked) == novel
     assert train("--run", str(other), "--fork", str(source), "--no-grammar", *SMALL) == 0
     assert metrics_without_clocks(other)[0]["episodes"] == novel[0]["episodes"]
-    assert train("--run", str(tmp_path / "no"), "--fork", str(source), "--smoothing", "3", *SMALL) == 2
-    assert "smoothed by 1 counts" in capsys.readouterr().err.replace("\n", " ")
+    for flags, sentence in (
+        (["--smoothing", "3"], "smoothed by 1 counts"),
+        (["--leave-out", "get red"], '"leave_out"'),
+    ):
+        assert train("--run", str(tmp_path / "no"), "--fork", str(source), *flags, *SMALL) == 2
+        assert sentence in capsys.readouterr().err.replace("\n", " ")
+    # What is learned of may differ: kept successes do not depend on it.
+    assert train("--run", str(tmp_path / "less"), "--fork", str(source), "--ppo.refusal", "0", *SMALL) == 0
 
 
 def test_a_fork_needs_a_kept_state_and_the_same_networks(

@@ -96,6 +96,9 @@ def test_weights_and_biases_gets_the_same_numbers_and_the_settings(
     fake = SimpleNamespace(init=lambda **settings: calls.append(settings) or run)
     monkeypatch.setitem(sys.modules, "wandb", fake)
     folder, config = tmp_path / "paper-7", TrainConfig(wandb="mine", seed=7, tensorboard=False)
+    other_folder = tmp_path / "elsewhere" / "paper-7"
+    for path in (folder, other_folder):
+        path.mkdir(parents=True)
     with open_trackers(config, folder, 0) as (tracker,):
         tracker.write({"pi_0/reward": 0.5}, 64)
     settings, logged, ended = calls
@@ -104,7 +107,7 @@ def test_weights_and_biases_gets_the_same_numbers_and_the_settings(
     assert settings["config"]["seed"] == 7
     assert logged == ({"pi_0/reward": 0.5}, 64)
     assert ended == "finish"
-    for path in (folder, tmp_path / "elsewhere" / "paper-7"):
+    for path in (folder, other_folder):
         with open_trackers(config, path, 0):
             pass
     again, other = (call["id"] for call in calls[3:] if isinstance(call, dict))

@@ -12,15 +12,15 @@ from skillstack.worlds.world import Limits
 
 torch.set_num_threads(1)
 
+SMALL_ROOM: dict[str, Any] = {
+    "items": ("red", "blue"), "room_width": 3, "room_depth": 3, "max_blocks": 2, "image_size": 36,
+}  # fmt: skip
+
 TINY = TrainConfig(
     stages="find, get",
-    items=("red", "blue"),
+    **SMALL_ROOM,
     games=8,
     threads=1,
-    room_width=3,
-    room_depth=3,
-    max_blocks=2,
-    image_size=36,
     limits=Limits(flat=6, decisions=4, episode=20),
     terminal=TerminalConfig(episodes=16, ppo=PPOConfig(batch=4)),
     ppo=PPOConfig(batch=4),

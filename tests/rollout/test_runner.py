@@ -9,8 +9,8 @@ import pytest
 import torch
 from algorithm1 import ToyPlayer, play
 
-from skillstack import SkillstackError, make_stages
-from skillstack.instructions import Stage, TaskSet
+from skillstack import Instruction, SkillstackError, make_stages
+from skillstack.instructions import Stage, TaskSet, add_stage
 from skillstack.policies.agent import Agent
 from skillstack.policies.grammar import CALL
 from skillstack.rollout.episode import Episode
@@ -207,6 +207,20 @@ def test_what_could_have_been_carried_out_is_what_is_not_refused(order: str) -> 
     assert told == {True, False}
     (episode,) = runner.play([agent.vocabulary.tasks[0]], [0], level=0)
     assert episode.decisions.executable is None
+
+
+def test_what_the_level_below_was_never_taught_cannot_be_carried_out() -> None:
+    """It knows both words of "find white", but of "white" only how to put it."""
+    world = RoomsWorld(RoomsConfig(items=("red", "white"), min_blocks=4, **TINY), num_games=8)
+    stages = make_stages("find", ["red"])
+    stages = add_stage(add_stage(stages, ["put"], ["red", "white"]), ["get"], [])
+    assert Instruction("find", "white") not in stages[-1].base
+    player = RandomPlayer(stages, 8)
+    episodes = Runner(world, player, executable=True).play([Instruction("get", "red")] * 32, range(32))
+    could = np.concatenate([episode.decisions.executable for episode in episodes])  # type: ignore[misc]
+    words = [str(task) for task in stages[-1].base.vocabulary.tasks]
+    assert not could[:, words.index("find white")].any()
+    assert could[:, words.index("find red")].any()
 
 
 def test_a_refused_utterance_costs_half_and_ends_the_game_at_the_top_but_only_the_call_below() -> None:

@@ -110,7 +110,7 @@ class PPOConfig:
     """Weight of the value losses."""
     refusal: float = 0.0
     """Weight of a loss on instructions that cannot be carried out, uttered or not, of which the world knows: the -0.5
-    teaches about the one that was uttered alone. pi_0 utters nothing."""
+    teaches about the one that was uttered alone. Not for pi_0, which utters nothing."""
     hindsight: float = 1.0
     """Weight of the self-imitation of tasks achieved on the way, the one that was meant included; 0 for none."""
     hindsight_steps: int = 4
@@ -301,6 +301,8 @@ class TrainConfig:
             raise SkillstackError("V-trace is for A2C: say --method a2c or --preset paper, too.")
         if self.terminal.seeing < 1 and not self.tune:
             raise SkillstackError("A new pi_0 must learn to see first: --terminal.seeing 0 is for --tune alone.")
+        if self.terminal.ppo.refusal or self.terminal.practice.refusal:
+            raise SkillstackError("pi_0 utters nothing that could be refused: --ppo.refusal is for the levels above.")
         if self.tune and self.flat:
             raise SkillstackError("The flat baseline learns what --stages says; --tune is for a hierarchy.")
 

@@ -69,7 +69,6 @@ class Curriculum:
         return {"phase": self.phase, "recent": {task: list(rewards) for task, rewards in self._recent.items()}}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """As it was saved, of the tasks that there are: a fork may leave out others than its source did."""
         self.phase = state["phase"]
-        for task in self._recent:
-            self._recent[task] = deque(state["recent"].get(task, ()), maxlen=self.window)
+        for task, rewards in state["recent"].items():
+            self._recent[task] = deque(rewards, maxlen=self.window)

@@ -336,7 +336,10 @@ class PPOLearner(LevelLearner):
 
 
 def _columns(episode: Episode, judged: Judgement | None) -> dict[str, Any]:
-    """The fields of a `DecisionBatch` that a critic's judgement gives."""
-    if judged is None:
-        return {}
-    return {"mu_actions": episode.decisions.mu_action.astype(np.float32), **judged._asdict()}
+    """The fields of a `DecisionBatch` that fresh episodes alone have: what could be carried out, and a judgement."""
+    decisions, found = episode.decisions, {}
+    if decisions.executable is not None:
+        found["executable"] = decisions.executable
+    if judged is not None:
+        found |= {"mu_actions": decisions.mu_action.astype(np.float32), **judged._asdict()}
+    return found

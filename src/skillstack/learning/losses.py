@@ -117,14 +117,20 @@ def chosen(log_probability: Tensor, choice: Tensor) -> Tensor:
     return log_probability.gather(-1, choice.unsqueeze(-1)).squeeze(-1)
 
 
+def _log(mu: Tensor) -> Tensor:
+    """Of probabilities, finite even where one is too small for its type.
+
+    An instruction that was not carried out may be that unlikely, and infinity times the 0 of a mask is NaN.
+    """
+    return mu.clamp(min=torch.finfo(mu.dtype).tiny).log()
+
+
 def policy_gradient(log_pi: Tensor, mu: Tensor, advantage: Tensor, most_weight: float) -> tuple[Tensor, Tensor]:
     """-omega * log pi * A for each decision, and omega = pi / mu, which is not differentiated.
 
-    `most_weight` caps omega; infinity is the paper's letter. A mu that is too small for its type would make omega
-    infinite, and NaN of what is then masked: an instruction that was not carried out may be that unlikely.
+    `most_weight` caps omega; infinity is the paper's letter.
     """
-    log_mu = mu.clamp(min=torch.finfo(mu.dtype).tiny).log()
-    weight = (log_pi.detach() - log_mu).exp().clamp(max=most_weight)
+    weight = (log_pi.detach() - _log(mu)).exp().clamp(max=most_weight)
     return -weight * log_pi * advantage.detach(), weight
 
 
@@ -231,10 +237,10 @@ def judged_terms(output: FlatOutput, batch: DecisionBatch, *, clip: float, beyon
     assert batch.surprise is not None, "a critic judges all actions"
     assert batch.worth is not None, "a critic judges all states"
     spread = masked_mean((batch.mu_actions * batch.advantages**2).sum(-1), batch.mask).sqrt() + 1e-3
-    log_pi, log_mu = output.action.log_softmax(-1), batch.mu_actions.clamp(min=1e-20).log()
+    log_pi, log_mu = output.action.log_softmax(-1), _log(batch.mu_actions)
     every, ratio = clipped_gradient(log_pi, log_mu, batch.advantages / spread, clip)  # (t, n, actions)
     surprise = (beyond * batch.surprise / spread).clamp(-MOST_SURPRISE, MOST_SURPRISE)
-    taken, _ = clipped_gradient(chosen(log_pi, batch.action), batch.mu_action.log(), surprise, clip)  # (t, n)
+    taken, _ = clipped_gradient(chosen(log_pi, batch.action), _log(batch.mu_action), surprise, clip)  # (t, n)
     losses = {
         "policy": masked_mean((batch.mu_actions * every).sum(-1) + taken, batch.mask),
         "value": masked_mean(0.5 * (batch.worth - output.value) ** 2, batch.mask),
@@ -268,10 +274,10 @@ def log_decision(output: Output, batch: DecisionBatch) -> Tensor:
 def log_behaviour(batch: DecisionBatch) -> Tensor:
     """The same of the policy that made the decisions."""
     if batch.switch is None:
-        return batch.mu_action.log()
+        return _log(batch.mu_action)
     assert batch.mu_switch is not None, "a hierarchical level has a switch"
     assert batch.mu_instruction is not None, "a hierarchical level has an instruction"
-    return batch.mu_switch.log() + torch.where(batch.switch == CALL, batch.mu_instruction, batch.mu_action).log()
+    return _log(batch.mu_switch) + _log(torch.where(batch.switch == CALL, batch.mu_instruction, batch.mu_action))
 
 
 def refusal(output: HierarchicalOutput, executable: Tensor) -> Tensor:

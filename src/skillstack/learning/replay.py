@@ -215,8 +215,6 @@ def decision_columns(decisions: Decisions, behaviour: bool) -> dict[str, Array]:
         found["switch"], found["instruction"] = decisions.switch, decisions.instruction
         found["mu_switch"] = decisions.behaviour_switch if behaviour else plain_switch
         found["mu_instruction"] = decisions.behaviour_instruction if behaviour else plain_instruction
-    if decisions.executable is not None:
-        found["executable"] = decisions.executable
     return {name: values.astype(np.float32) if values.dtype.kind == "f" else values for name, values in found.items()}
 
 

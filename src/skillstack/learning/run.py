@@ -34,7 +34,7 @@ from skillstack.timing import most_memory
 FORK_FOLDER = "novel-phase"
 """Where a run keeps its state of the moment at which a novel phase began, numbered by the stage."""
 
-FORK_FIELDS = ("stages", "items", "encoder", "fusion", "lstm", "flat", "image_size", "world_name")
+FORK_FIELDS = ("stages", "items", "encoder", "fusion", "lstm", "flat", "leave_out", "image_size", "world_name")
 """What a run that goes on from another's state must have in common with it."""
 
 
@@ -107,7 +107,7 @@ def fork(source: Path, config: TrainConfig, path: Path, console: Console, comman
         raise SkillstackError(
             f"The episodes that {source} has kept are weighted in another way than --true-weights or --v-trace ask for."
         )
-    if theirs.level.smoothing != config.level.smoothing:
+    if config.level.grammar and theirs.level.smoothing != config.level.smoothing:
         raise SkillstackError(
             f"The grammar that {source} has kept is smoothed by {theirs.level.smoothing:g} counts: say --smoothing "
             f"{theirs.level.smoothing:g}, too."
@@ -262,8 +262,9 @@ def _train(trainer: Trainer, folder: RunFolder, console: Console) -> bool:
                     saved = monotonic()
         except DivergedError as error:
             raise DivergedError(
-                f"{error} The last good checkpoint and its agent are kept in {folder.path}; resumed, it would come to "
-                f"the same end, so go on from the agent with a smaller learning rate, by --from {folder.agent_path}."
+                f"{error} The last good checkpoint and its agent are kept in {folder.path}. Resumed, it would come to "
+                f"the same end; with --from {folder.agent_path} and --tune, or --add where the agent does not have the "
+                "level yet, it can go on with a smaller learning rate."
             ) from error
         _save(trainer, folder)
     lines = [*trainer.timer.root.lines(), f"most memory: {most_memory() / 2**30:.2f} GiB"]

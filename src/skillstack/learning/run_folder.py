@@ -29,6 +29,8 @@ METRICS_FILE = "metrics.jsonl"
 CHECKPOINTS_FOLDER = "checkpoints"
 AGENT_FOLDER = "agent"
 TENSORBOARD_FOLDER = "tensorboard"
+WANDB_FILE = "wandb.txt"
+"""What Weights & Biases knows a run by."""
 COMMAND_FILE = "command.txt"
 """What was typed to begin a run, and at which commit."""
 LOCK_FILE = ".lock"
@@ -90,7 +92,7 @@ class RunFolder:
 
     def config_files(self) -> dict[str, bytes]:
         """The settings as a checkpoint keeps them, too, in case their own file is damaged."""
-        return {CONFIG_FILE: _config_content(self.config)}
+        return {CONFIG_FILE: (self.path / CONFIG_FILE).read_bytes()}
 
     def append(self, event: Mapping[str, Any]) -> None:
         """Add a line to the metrics. NumPy's numbers are written as plain ones, and NaN and infinity as null."""
@@ -159,13 +161,13 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         content = json.loads(file.read_bytes())
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise SkillstackError(f"{folder} is not a run, as it has no {CONFIG_FILE}; {advice}.") from error
+        raise DamagedConfigError(f"{folder} is not a run, as it has no {CONFIG_FILE}; {advice}.") from error
     except OSError as error:
         raise SkillstackError(f"{file} cannot be read ({error.strerror or error}); {advice}.") from error
     except (ValueError, RecursionError) as error:
         raise _damaged_config(folder, "is not JSON") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise SkillstackError(
+        raise DamagedConfigError(
             f'{folder} is not a run, as its {CONFIG_FILE} does not say "format": "{FORMAT}"; {advice}.'
         )
     version, config = content.get("format_version"), content.get("config")
@@ -183,7 +185,7 @@ def _saved_config(folder: Path) -> bytes | None:
     """None if a run's settings are as they were written; else those that its newest checkpoint has, if it has them."""
     try:
         read_config(folder)
-    except SkillstackError:
+    except DamagedConfigError:
         found = Checkpoints(folder / CHECKPOINTS_FOLDER).load_newest(warn=lambda sentence: None)
         if found is None or CONFIG_FILE not in found[1]:
             raise
@@ -199,7 +201,10 @@ def _repair_config(folder: Path, warn: Callable[[str], None]) -> None:
     if file.exists():
         file.rename(aside)
     write_file(file, content)
-    warn(f"{file} was not as the run wrote it, and is now {aside.name}; the settings are those of its last checkpoint.")
+    warn(
+        f"{file} was not as the run wrote it, and is now {aside.name}; the settings are those of its last checkpoint. "
+        "For others, begin a run by --fork or --from."
+    )
 
 
 def read_metrics(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
@@ -232,9 +237,14 @@ def _checksum(settings: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 
-def _damaged_config(folder: Path, what: str) -> SkillstackError:
-    return SkillstackError(
-        f"The run {folder} cannot be resumed, as its {CONFIG_FILE} {what}; restore the file as it was, or begin anew."
+class DamagedConfigError(SkillstackError):
+    """A run's settings are not as they were written, or it is no run at all."""
+
+
+def _damaged_config(folder: Path, what: str) -> DamagedConfigError:
+    return DamagedConfigError(
+        f"The run {folder} cannot be used, as its {CONFIG_FILE} {what}; restore the file as it was, or let --resume "
+        "take it from a checkpoint, if there is one."
     )
 
 
@@ -254,7 +264,7 @@ def _check_empty(folder: Path) -> None:
 
 def _only_beginning(folder: Path) -> bool:
     """Whether there is nothing but what a run writes before its first checkpoint."""
-    known = {CONFIG_FILE, METRICS_FILE, COMMAND_FILE, TENSORBOARD_FOLDER, CHECKPOINTS_FOLDER, LOCK_FILE}
+    known = {CONFIG_FILE, METRICS_FILE, COMMAND_FILE, WANDB_FILE, TENSORBOARD_FOLDER, CHECKPOINTS_FOLDER, LOCK_FILE}
     if not all(entry.name in known or is_leftover(entry.name) for entry in folder.iterdir()):
         return False
     try:

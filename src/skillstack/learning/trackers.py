@@ -6,15 +6,16 @@ run.
 
 from __future__ import annotations
 
-import hashlib
+import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
+from skillstack.disk import write_file
 from skillstack.errors import SkillstackError
 from skillstack.learning.config import TrainConfig
-from skillstack.learning.run_folder import TENSORBOARD_FOLDER
+from skillstack.learning.run_folder import TENSORBOARD_FOLDER, WANDB_FILE
 
 
 class Tracker(Protocol):
@@ -58,12 +59,10 @@ class WeightsAndBiases:
             import wandb
         except ModuleNotFoundError as error:
             raise SkillstackError('Weights & Biases is an extra: pip install "skillstack[wandb]".') from error
-        path = folder.resolve()
-        # Two runs of a name in different places are two runs.
-        identity = f"{path.name}-{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+        name = folder.resolve().name
         try:
             self._run = wandb.init(
-                project=project, name=path.name, id=identity, resume="allow", config=config.to_json()
+                project=project, name=name, id=_identity(folder, name), resume="allow", config=config.to_json()
             )
         except wandb.Error as error:
             raise SkillstackError(f"Weights & Biases does not take the run: {error}") from error
@@ -73,6 +72,14 @@ class WeightsAndBiases:
 
     def close(self) -> None:
         self._run.finish()
+
+
+def _identity(folder: Path, name: str) -> str:
+    """Of a run, kept in its folder: two runs of one name are two."""
+    file = folder / WANDB_FILE
+    if not file.exists():
+        write_file(file, f"{name}-{secrets.token_hex(4)}".encode())
+    return file.read_text(encoding="utf-8")
 
 
 @contextmanager
