@@ -400,11 +400,13 @@ PRESETS = {
         ppo=PPOConfig(learning_rate=1e-3, epochs=4, batch=32, even=0.003, refusal=1.0, decay=0.95, last=0.01),
     ),
     "paper": TrainConfig(
+        encoder="frozen",
         level=LevelConfig(smoothing=1.0, doubt=0.2, silent=True, episodes=32_000, epsilon_episodes=5_000),
         a2c=A2CConfig(entropy=0.01, replay=10_000),
     ),
 }
 """Named settings. `fast`: PPO with hindsight at every level, and smaller frames. `paper`: Algorithm 2 to the letter,
 where docs/decisions.md does not say otherwise: its grammar is smoothed, and in doubt while a phase is young, as it may
-lock a task in, and an entropy bonus keeps a level from giving up a task that it has not come upon yet. How long replay
-is, how epsilon comes down and how a new word starts is not said in the paper."""
+lock a task in; an entropy bonus keeps a level from giving up a task that it has not come upon yet; and its levels see
+through the encoder of pi_0, as with encoders of their own pi_3 stacks with some seeds only. How long replay is, how
+epsilon comes down and how a new word starts is not said in the paper."""
