@@ -359,3 +359,11 @@ def test_a_full_disk_leaves_whole_lines(tmp_path: Path) -> None:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         run.append({"n": 2})
     assert (tmp_path / "metrics.jsonl").read_text() == '{"n": 1}\n{"n": 2}\n'
+
+
+def test_a_checkpoint_gets_the_settings_that_the_run_began_with(tmp_path: Path) -> None:
+    with RunFolder.create(tmp_path / "run", {"seed": 7}) as folder:
+        file = tmp_path / "run" / "config.json"
+        before = file.read_bytes()
+        file.write_bytes(b"damaged while it goes on")
+        assert folder.config_files() == {"config.json": before}

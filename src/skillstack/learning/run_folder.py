@@ -47,6 +47,7 @@ class RunFolder:
         self.agent_path = path / AGENT_FOLDER
         """Where the newest agent is."""
         self.checkpoints = Checkpoints(path / CHECKPOINTS_FOLDER)
+        self._config_content = (path / CONFIG_FILE).read_bytes()
         self._lock = lock
         self._metrics = metrics
 
@@ -91,8 +92,8 @@ class RunFolder:
         return cls(folder, config, lock, metrics)
 
     def config_files(self) -> dict[str, bytes]:
-        """The settings as a checkpoint keeps them, too, in case their own file is damaged."""
-        return {CONFIG_FILE: (self.path / CONFIG_FILE).read_bytes()}
+        """The settings as a checkpoint keeps them, too, in case their own file is damaged, even under way."""
+        return {CONFIG_FILE: self._config_content}
 
     def append(self, event: Mapping[str, Any]) -> None:
         """Add a line to the metrics. NumPy's numbers are written as plain ones, and NaN and infinity as null."""
