@@ -113,6 +113,26 @@ def test_a_method_that_was_not_run_leaves_a_claim_open() -> None:
     assert claims.figure_get(without)[1].agrees == claims.NOTHING
 
 
+def test_the_advantage_is_of_seeds_with_which_all_methods_were_run() -> None:
+    data = figure_get_data()
+    advantage = 0.95 - (3 * 0.92 + 0.5) / 4  # the same with each seed
+    for left_out in ("no grammar", FLAT):
+        some = tuple(entry for entry in data.curves if entry.seed == 0 or entry.method != left_out)
+        (found,) = claims.figure_get(replace(data, curves=some))[-1].ours.values()
+        assert found is not None
+        assert (found.value, found.seeds) == (pytest.approx(advantage), 1)
+
+
+def test_how_often_a_plan_occurs_has_the_spread_of_its_seeds() -> None:
+    shares = {"acted at once": (0.2, 0.4, 0.6), "called twice": (0.1,)}
+    data = Data("plans", "paper-frozen", "full", 3, shares=shares)
+    at_once, twice = (next(iter(claim.ours.values())) for claim in claims.plans(data))
+    assert at_once is not None
+    assert twice is not None
+    assert (at_once.value, at_once.low, at_once.high) == pytest.approx((0.4, 0.2, 0.6))
+    assert (at_once.seeds, twice.seeds) == (3, 1)
+
+
 def scores(method: str, test: str, shares: dict[str, float]) -> list[Score]:
     return [
         Score(method, seed, test, skill, item, 100, share, 10.0, None)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, cast
 
-from skillstack.experiments.data import Curve, Data, Score
+from skillstack.experiments.data import ENOUGH, Curve, Data, Score
 from skillstack.experiments.ladder import FLAT, FULL, REVERSED, ablations
 from skillstack.experiments.settings import Encoder, Settings
 from skillstack.experiments.statistics import Estimate, estimate, is_more
@@ -221,14 +221,14 @@ def plans(data: Data) -> list[Claim]:
             "pi_1 does not call pi_0 where the agent is already in front of the target (share of such games of "
             '"get" in which it acts at once).',
             "one example",
-            {"of games that begin in front": _note(data, "acted at once")},
+            {"of games that begin in front": _share(data, "acted at once")},
             _found(data, "already in front"),
             by_example=True,
         ),
         Claim(
             'pi_1 calls "find x" twice in a row where the first call did not get there (share of all its games).',
             "one example",
-            {"of all games": _note(data, "called twice")},
+            {"of all games": _share(data, "called twice")},
             _found(data, "found at the second call"),
             by_example=True,
         ),
@@ -297,7 +297,7 @@ def _left_out(data: Data, seed: int, item: str) -> bool:
 
 
 def _advantage(data: Data, panel: str, text: str) -> Claim:
-    """Of the full model over the mean of the others, seed by seed."""
+    """Of the full model over the mean of the others, seed by seed; of seeds with which all methods were run."""
     areas: dict[int, dict[str, float]] = {}
     for curve in data.curves:
         if curve.panel == panel:
@@ -305,7 +305,7 @@ def _advantage(data: Data, panel: str, text: str) -> Claim:
     gains = [
         of[FULL] - fmean(area for method, area in of.items() if method != FULL)
         for of in areas.values()
-        if FULL in of and len(of) > 1
+        if set(of) == {FULL, FLAT, *_variants(data)}
     ]
     found = estimate(gains, middle=False) if gains else None
     return Claim(text, "-", {"": found}, NOTHING if found is None else "-")
@@ -383,13 +383,13 @@ def _question(found: dict[str, Estimate | None]) -> str:
     return NOTHING if any(value is None for value in found.values()) else "-"
 
 
-def _note(data: Data, name: str) -> Estimate | None:
-    value = data.notes.get(name)
-    return None if value is None else Estimate(value, value, value, data.seeds)
+def _share(data: Data, name: str) -> Estimate | None:
+    values = data.shares.get(name)
+    return estimate(values, middle=len(values) >= ENOUGH) if values else None
 
 
 def _found(data: Data, kind: str) -> str:
-    if not data.plans and not data.notes:
+    if not data.plans and not data.shares:
         return NOTHING
     return YES if any(plan["kind"] == kind for plan in data.plans) else NO
 

@@ -107,6 +107,8 @@ class Data:
     """Seconds of one core that its measurements took."""
     missing: dict[str, str] = field(default_factory=dict)
     """What was not finished, and why."""
+    shares: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    """How often games are played in some way, and among how many that was looked for, by name, for each seed."""
     notes: dict[str, float] = field(default_factory=dict)
     """Further numbers, by name."""
 
@@ -169,6 +171,7 @@ class Data:
             ],
             "measuring": self.measuring,
             "missing": self.missing,
+            "shares": {name: list(values) for name, values in self.shares.items()},
             "notes": self.notes,
             "plans": list(self.plans),
         }

@@ -99,7 +99,7 @@ def _section(data: dict[str, Any]) -> str:
     for plan in data["plans"]:
         lines.append(f"{KINDS.get(plan['kind'], plan['kind'].capitalize())}: {plan['sentence']}\n")
         lines.append(f"![{plan['line']}]({plan['figure']})\n")
-    lines += [f"{name.capitalize()}: {value:,.0f}.\n" for name, value in data["notes"].items() if not data["plans"]]
+    lines += [f"{name.capitalize()}: {value:,.0f}.\n" for name, value in data["notes"].items()]
     lines.append(_took(data))
     return "\n".join(lines)
 
@@ -107,7 +107,7 @@ def _section(data: dict[str, Any]) -> str:
 def _variant(variant: str) -> str:
     preset, _, encoder = variant.rpartition("-")
     words = {"frozen": "pi_0's encoder frozen and shared", "own": "an encoder of its own for each level"}
-    learning = {"fast": "Preset fast at the levels (PPO with hindsight, at most 20,000 episodes) on the same pi_0"}
+    learning = {"fast": "Preset fast at the levels (PPO with hindsight) on the same pi_0"}
     return f"{learning.get(preset, f'Preset {preset}')}, {words.get(encoder, encoder)}"
 
 

@@ -131,7 +131,8 @@ def collect(
 ) -> Data:
     """The data of all seeds; what was not finished is left out, and named."""
     missing = {job.name: failed.get(job.name, "It is not finished.") for job in _jobs(parts) if job not in records}
-    plans, notes = _plans(parts, records, missing)
+    plans, shares = _plans(parts, records, missing)
+    notes: dict[str, float] = {}
     if experiment.name == "flat-capacity":
         from skillstack.learning.trainer import count_parameters
 
@@ -169,6 +170,7 @@ def collect(
             if isinstance(job, Looking) and job.name not in missing
         ),
         missing=missing,
+        shares=shares,
         notes=notes,
     )
 
@@ -180,10 +182,10 @@ def _jobs(parts: Sequence[Parts]) -> Iterator[Job]:
 
 def _plans(
     parts: Sequence[Parts], records: Records, missing: dict[str, str]
-) -> tuple[tuple[dict[str, Any], ...], dict[str, float]]:
-    """Of each kind the plan of the first seed that has one, and the mean over seeds of how often it occurs."""
+) -> tuple[tuple[dict[str, Any], ...], dict[str, tuple[float, ...]]]:
+    """Of each kind the plan of the first seed that has one, and how often it occurs with each seed."""
     found: dict[str, dict[str, Any]] = {}
-    notes: dict[str, list[float]] = {}
+    shares: dict[str, tuple[float, ...]] = {}
     for part in parts:
         if part.planning is None or part.planning.name in missing:
             continue
@@ -191,8 +193,8 @@ def _plans(
         for plan in data["plans"]:
             found.setdefault(plan["kind"], plan)
         for name, value in data["notes"].items():
-            notes.setdefault(name, []).append(value)
-    return tuple(found.values()), {name: sum(values) / len(values) for name, values in notes.items()}
+            shares[name] = (*shares.get(name, ()), value)
+    return tuple(found.values()), shares
 
 
 def _described(data: Data, plan: dict[str, Any]) -> dict[str, Any]:
