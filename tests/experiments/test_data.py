@@ -197,6 +197,25 @@ def test_the_page_says_what_is_missing_and_what_it_cost(tmp_path: Path) -> None:
     assert "0.951 [0.950, 0.952]" in page
 
 
+def test_the_page_has_table_1_as_the_paper_has_it(tmp_path: Path) -> None:
+    found = scores(FULL, "small room, pi_3", {"find": 0.991, "stack": 0.5})
+    write(Data("table-rooms", "paper-frozen", "full", 3, scores=tuple(found)), tmp_path)
+    page = write_page(NAMES, tmp_path)
+    assert "| ours; the paper's | find | get | put | stack |" in page
+    find, stack = "0.991 [0.991, 0.991], IQM 0.991; 0.995, agrees: yes", "0.500 [0.500, 0.500], IQM 0.500; 0.955"
+    missing = f"missing; 0.970, agrees: {claims.NOTHING}", f"missing; 1.000, agrees: {claims.NOTHING}"
+    row = f"| small room, full model | {find} | {missing[0]} | {missing[1]} | {stack}, agrees: no: lower |"
+    assert row in page
+
+
+def test_the_page_counts_at_a_glance_how_many_claims_agree(tmp_path: Path) -> None:
+    write(figure_get_data(**{"no grammar": 0.99, FLAT: 0.85}), tmp_path)
+    page = write_page(NAMES, tmp_path)
+    assert "|  |  | agrees | differs | not clear | still open | no figure to agree with |" in page
+    assert "| Figure 3a: learning pi_1 | paper-frozen, 3 seeds | 2 | 2 |  |  | 1 |" in page
+    assert page.count("not run yet |") == len(NAMES) - 1
+
+
 def test_a_changed_number_in_the_data_changes_the_page(tmp_path: Path) -> None:
     write(figure_get_data(), tmp_path)
     before = write_page(NAMES, tmp_path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any, cast
 
@@ -48,6 +48,8 @@ class Claim:
     """Interquartile means over seeds and tasks, beside the means in `ours`."""
     by_example: bool = False
     """Whether one example decides it; all else needs more than one seed."""
+    place: tuple[str, str] | None = None
+    """Its row and column where it is one number of a table."""
 
     @property
     def verdict(self) -> str:
@@ -63,6 +65,7 @@ class Claim:
             "agrees": self.verdict,
             "unit": self.unit,
             "middle": _plain(self.middle),
+            "place": self.place,
         }
 
 
@@ -152,13 +155,15 @@ def table_rooms(data: Data) -> list[Claim]:
     for room, rows in TABLE_1.items():
         for skill, figure in rows[FULL].items():
             test = f"{room}, pi_3"
-            claims.append(_figure(data, f'Full model, {room}, "{skill}".', figure, FULL, test, skill))
+            claim = _figure(data, f'Full model, {room}, "{skill}".', figure, FULL, test, skill)
+            claims.append(replace(claim, place=(f"{room}, {FULL}", skill)))
         for skill in SKILLS:
             theirs = rows[FLAT].get(skill)
             method = f"{FLAT} for {'all skills' if skill == 'stack' else 'find, get, put'}"
             for budget in ("the paper's limits", "the hierarchy's steps"):
                 text = f'Flat policy, {room}, "{skill}", {budget}.'
-                claims.append(_figure(data, text, theirs, method, f"{room}, {budget}", skill))
+                claim = _figure(data, text, theirs, method, f"{room}, {budget}", skill)
+                claims.append(replace(claim, place=(f"{room}, {FLAT}, {budget}", skill)))
     return [*claims, *_levels(data), *_drops(data)]
 
 

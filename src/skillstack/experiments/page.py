@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from skillstack.experiments.claims import HIGHER, LOWER, NO, NOTHING, ONE_SEED, SAME, UNCLEAR, YES
 from skillstack.experiments.data import read_result
 from skillstack.experiments.plans import IN_FRONT, TWICE
 
@@ -44,6 +45,15 @@ What was wrong in earlier versions of this page:
   each skill counts by the last 200 games of each of its tasks, which for a base skill may still be of the base phase.
 """
 
+VERDICTS = {
+    "agrees": (YES, SAME),
+    "differs": (NO, HIGHER, LOWER),
+    "not clear": (UNCLEAR,),
+    "still open": (NOTHING, ONE_SEED),
+    "no figure to agree with": ("-",),
+}
+"""The columns at a glance, and the answers that each counts."""
+
 KINDS = {
     IN_FRONT: "Already in front of the target at the start: no call",
     TWICE: 'Two calls of "find" in a row: the first did not get there',
@@ -58,11 +68,29 @@ def write_page(names: Mapping[str, tuple[str, str]], results: Path) -> str:
         if name is not None:
             found[name].append(read_result(path))
     everything = [data for part in found.values() for data in part]
-    parts = [HEAD, _cost(everything), EVENING.format(took=_evening(found["figure-get"]))]
+    parts = [HEAD, _cost(everything), EVENING.format(took=_evening(found["figure-get"])), _glance(names, found)]
     for name, (title, about) in names.items():
         parts.append(f"## {title}\n\n`skillstack reproduce {name}`. {about}\n")
         parts += [_section(data) for data in found[name]] or ["**Missing:** this has not been run yet.\n"]
     return "\n".join([*parts, ERRATA])
+
+
+def _glance(names: Mapping[str, tuple[str, str]], found: Mapping[str, Sequence[dict[str, Any]]]) -> str:
+    """How many claims of each experiment agree."""
+    head = ["", "", *VERDICTS]
+    lines = ["## At a glance\n", f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for name, (title, _) in names.items():
+        for data in found[name]:
+            verdicts = [claim["agrees"] for claim in data["claims"]]
+            counts = [str(sum(verdict in those for verdict in verdicts) or "") for those in VERDICTS.values()]
+            lines.append(f"| {title} | {data['variant']}, {_seeds(data)} | {' | '.join(counts)} |")
+        if not found[name]:
+            lines.append(f"| {title} | not run yet |{' |' * len(VERDICTS)}")
+    return "\n".join(lines) + "\n"
+
+
+def _seeds(data: dict[str, Any]) -> str:
+    return "1 seed" if data["seeds"] == 1 else f"{data['seeds']} seeds"
 
 
 def _cost(results: Iterable[dict[str, Any]]) -> str:
@@ -91,8 +119,7 @@ def _evening(results: Iterable[dict[str, Any]]) -> str:
 
 
 def _section(data: dict[str, Any]) -> str:
-    seeds = "1 seed" if data["seeds"] == 1 else f"{data['seeds']} seeds"
-    lines = [f"### {_variant(data['variant'])}, {seeds}\n", *_missing(data["missing"]), _table(data["claims"])]
+    lines = [f"### {_variant(data['variant'])}, {_seeds(data)}\n", *_missing(data["missing"]), _table(data["claims"])]
     if not data["plans"]:
         pictures = [name for name in data["figures"] if name.endswith(".svg")]
         lines += [f"![{data['experiment']}, {data['variant']}]({name})\n" for name in pictures]
@@ -121,11 +148,37 @@ def _missing(missing: Mapping[str, str]) -> Iterable[str]:
 
 
 def _table(claims: Sequence[dict[str, Any]]) -> str:
-    lines = ["| the paper says | its figure | ours | agrees |", "|---|---|---|---|"]
-    for claim in claims:
-        ours = [_number(name, value, claim["unit"], claim["middle"].get(name)) for name, value in claim["ours"].items()]
-        lines.append(f"| {claim['claim']} | {claim['paper']} | {'; '.join(ours) or '-'} | {claim['agrees']} |")
+    """One number a cell where they are the paper's table, and a line for each of the other claims."""
+    placed = {tuple(claim["place"]): claim for claim in claims if claim.get("place")}
+    others = _lines([claim for claim in claims if not claim.get("place")])
+    return f"{_cells(placed)}\n{others}" if placed else others
+
+
+def _cells(placed: Mapping[tuple[str, ...], dict[str, Any]]) -> str:
+    rows, columns = (dict.fromkeys(place[side] for place in placed) for side in (0, 1))
+    lines = [f"| ours; the paper's | {' | '.join(columns)} |", "|---" * (1 + len(columns)) + "|"]
+    for row in rows:
+        cells = [_cell(placed[row, column]) if (row, column) in placed else "" for column in columns]
+        lines.append(f"| {row} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def _cell(claim: dict[str, Any]) -> str:
+    (ours,) = _ours(claim)
+    return f"{ours}; {claim['paper']}" + ("" if claim["agrees"] == "-" else f", agrees: {claim['agrees']}")
+
+
+def _lines(claims: Sequence[dict[str, Any]]) -> str:
+    head = "| the paper says | its figure | ours | agrees |\n|---|---|---|---|\n"
+    return head + "".join(
+        f"| {claim['claim']} | {claim['paper']} | {'; '.join(_ours(claim)) or '-'} | {claim['agrees']} |\n"
+        for claim in claims
+    )
+
+
+def _ours(claim: dict[str, Any]) -> list[str]:
+    middle, unit = claim["middle"], claim["unit"]
+    return [_number(name, value, unit, middle.get(name)) for name, value in claim["ours"].items()]
 
 
 def _number(name: str, value: dict[str, Any] | None, unit: str, middle: dict[str, Any] | None) -> str:
