@@ -73,3 +73,32 @@ def test_a_task_that_is_left_out_is_never_drawn_and_nothing_waits_for_it() -> No
             curriculum.record(task, 1.0)
     assert curriculum.all_windows_full()
     assert curriculum.success("get") == 1.0
+
+
+def test_all_base_tasks_together_may_have_to_exceed_the_threshold_in_place_of_each() -> None:
+    curriculum = make(each=False, threshold=0.5)
+    for _ in range(8):
+        assert not curriculum.record(RED, 1.0)  # nothing is known of the other one yet
+    for reward in (-0.5, 0.0, 0.0):
+        assert not curriculum.record(BLUE, reward)  # its window is not full
+    assert not curriculum.record(BLUE, 0.5)  # a mean of exactly 0.5
+    assert curriculum.record(BLUE, 0.0)  # the window no longer holds the -0.5
+    assert curriculum.phase == NOVEL
+
+
+def test_a_share_of_the_novel_phase_may_be_of_new_tasks_however_many_there_are() -> None:
+    stage = make_stages("find, get, put", ["red", "blue"])[2]
+    rng, curriculum = np.random.default_rng(0), Curriculum(stage, threshold=0.9, window=4, novel=0.8)
+    assert {curriculum.draw(rng) for _ in range(100)} == set(stage.base)
+    curriculum.phase = NOVEL
+    drawn = [curriculum.draw(rng) for _ in range(2000)]
+    assert set(drawn) == set(stage.tasks)
+    assert 0.77 < sum(task.skill == "put" for task in drawn) / len(drawn) < 0.83
+
+
+def test_where_no_new_task_is_left_all_games_are_of_the_others() -> None:
+    rng, curriculum = (
+        np.random.default_rng(0),
+        make(enabled=False, novel=0.8, left_out=[GET, Instruction("get", "blue")]),
+    )
+    assert {curriculum.draw(rng) for _ in range(100)} == set(STAGE.base)

@@ -214,6 +214,12 @@ def test_without_the_curriculum_the_novel_tasks_come_at_once() -> None:
     assert level_one(tiny(curriculum=False)).stage.curriculum.phase == "novel"
 
 
+def test_how_the_base_phase_ends_and_what_the_novel_one_draws_are_settings() -> None:
+    usual, other = level_one(tiny()).stage.curriculum, level_one(tiny(each=False, novel=0.5)).stage.curriculum
+    assert (usual.each, usual.novel) == (True, 0.0)
+    assert (other.each, other.novel) == (False, 0.5)
+
+
 @pytest.mark.parametrize("encoder", ["own", "shared", "frozen"])
 def test_the_encoder_learns_unless_it_is_frozen_and_lower_levels_never_do(encoder: str) -> None:
     trainer = level_one(tiny(encoder=encoder))

@@ -60,11 +60,12 @@ class Settings:
         return 600 if self.scale == "full" else 8
 
     def config(self, seed: int, **changes: Any) -> TrainConfig:
-        """The preset's settings, with two phases, the grammar in every game, one thread, and the changes.
+        """The preset's settings, with the phases of "paper", the grammar in every game, one thread, and the changes.
 
         Levels below the top have no more episodes than the paper's figure 3a shows. All methods stand on the same pi_0,
         or learn it alike, from what is seen alone.
         """
+        paper = PRESETS["paper"]
         config = changed(
             PRESETS[self.preset],
             encoder=self.encoder,
@@ -72,8 +73,8 @@ class Settings:
             seed=seed,
             threads=1,
             tensorboard=False,
-            terminal=PRESETS["paper"].terminal,
-            level={"curriculum": True, "unguided": 0.0},
+            terminal=paper.terminal,
+            level={"curriculum": True, "each": paper.level.each, "novel": paper.level.novel, "unguided": 0.0},
         )
         config = changed(changed(config, **TOY) if self.scale == "toy" else config, **changes)
         if len(config.make_stages()) == len(SKILLS):

@@ -193,9 +193,14 @@ class LevelConfig:
     curriculum: bool = True
     """Learn the base tasks alone first; otherwise all tasks from the start."""
     threshold: float = 0.9
-    """The base phase ends when the mean reward of each base task exceeds this."""
+    """The base phase ends when the mean reward of the base tasks exceeds this."""
+    each: bool = True
+    """Whether that is the mean of each base task by itself, so that all wait for the last, or that of all together."""
     window: int = 200
     """Over so many of its last episodes; the targets, that of stage 0 too, look at the same windows."""
+    novel: float = 0.0
+    """The share of the novel phase's games that are of new tasks; 0 draws all tasks alike, and the more tasks there are
+    already, the fewer games are of new ones."""
     epsilon: float = 0.1
     """How often the top level's choices are made at random at the start of each phase."""
     epsilon_episodes: int = 10_000
@@ -217,7 +222,7 @@ class LevelConfig:
     def __post_init__(self) -> None:
         _check(
             self, episodes=AT_LEAST_ONE, target=POSITIVE, threshold=(-1.0, inf), window=AT_LEAST_ONE, epsilon=SHARE,
-            epsilon_episodes=POSITIVE, again=SOME, unguided=SHARE, smoothing=POSITIVE, doubt=SHARE,
+            epsilon_episodes=POSITIVE, novel=SHARE, again=SOME, unguided=SHARE, smoothing=POSITIVE, doubt=SHARE,
         )  # fmt: skip
 
 
@@ -401,7 +406,9 @@ PRESETS = {
     ),
     "paper": TrainConfig(
         encoder="frozen",
-        level=LevelConfig(smoothing=1.0, doubt=0.2, silent=True, episodes=32_000, epsilon_episodes=5_000),
+        level=LevelConfig(
+            silent=True, episodes=32_000, each=False, novel=0.5, epsilon_episodes=5_000, smoothing=1.0, doubt=0.2
+        ),
         a2c=A2CConfig(entropy=0.01, replay=10_000),
     ),
 }
@@ -409,4 +416,5 @@ PRESETS = {
 where docs/decisions.md does not say otherwise: its grammar is smoothed, and in doubt while a phase is young, as it may
 lock a task in; an entropy bonus keeps a level from giving up a task that it has not come upon yet; and its levels see
 through the encoder of pi_0, as with encoders of their own pi_3 stacks with some seeds only. How long replay is, how
-epsilon comes down and how a new word starts is not said in the paper."""
+epsilon comes down, how a new word starts and how often a new task is played is not said in the paper, and that a base
+phase ends by the mean of all base tasks is one way to read it."""

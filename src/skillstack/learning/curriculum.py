@@ -23,34 +23,45 @@ class Curriculum:
         threshold: float,
         window: int,
         enabled: bool = True,
+        each: bool = True,
+        novel: float = 0.0,
         left_out: Collection[Instruction] = (),
     ) -> None:
-        """The base phase ends once each base task's mean reward over its last `window` episodes is over `threshold`.
+        """The base phase ends once the mean reward over each base task's last `window` episodes is over `threshold`.
 
-        Tasks that are left out are never drawn: the stage knows their names, and learns nothing of them.
+        That is the mean of each task by itself or, without `each`, of all of them. In the novel phase the share `novel`
+        of the games is of new tasks; if that is 0, all tasks are equally likely. Tasks that are left out are never
+        drawn: the stage knows their names, and learns nothing of them.
         """
-        self.stage, self.threshold, self.window = stage, threshold, window
-        self._base = [task for task in stage.base if task not in left_out]
+        self.stage, self.threshold, self.window, self.each, self.novel = stage, threshold, window, each, novel
         self._tasks = [task for task in stage.tasks if task not in left_out]
+        self._base = [task for task in self._tasks if task in stage.base]
+        self._new = [task for task in self._tasks if task not in stage.base]
         self.phase = BASE if enabled and stage.base else NOVEL
         self._recent: dict[str, deque[float]] = {str(task): deque(maxlen=window) for task in self._tasks}
 
     def draw(self, rng: np.random.Generator) -> Instruction:
-        """A task of the phase, all equally likely."""
+        """A task of the phase."""
         tasks = self._base if self.phase == BASE else self._tasks
+        if self.phase == NOVEL and self.novel and self._base and self._new:
+            tasks = self._new if rng.random() < self.novel else self._base
         return tasks[int(rng.integers(len(tasks)))]
 
     def record(self, task: Instruction, reward: float) -> bool:
         """Note how an episode ended; returns whether that ended the base phase."""
         self._recent[str(task)].append(reward)
-        if self.phase == BASE and all(self._passed(task) for task in self._base):
+        if self.phase == BASE and self._passed():
             self.phase = NOVEL
             return True
         return False
 
-    def _passed(self, task: Instruction) -> bool:
-        recent = self._recent[str(task)]
-        return len(recent) == self.window and sum(recent) / self.window > self.threshold
+    def _passed(self) -> bool:
+        """Whether the base tasks are known, by full windows."""
+        recent = [self._recent[str(task)] for task in self._base]
+        if any(len(rewards) < self.window for rewards in recent):
+            return False
+        means = [sum(rewards) / self.window for rewards in recent]
+        return (min(means) if self.each else sum(means) / len(means)) > self.threshold
 
     def success(self, skill: str) -> float | None:
         """The share of successes of a skill over its tasks' last episodes; None before the first."""

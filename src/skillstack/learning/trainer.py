@@ -72,6 +72,8 @@ class StageTrainer:
             threshold=settings.threshold,
             window=settings.window,
             enabled=settings.curriculum,
+            each=settings.each,
+            novel=settings.novel,
             left_out=config.left_out(),
         )
         self.hard = HardGames()
