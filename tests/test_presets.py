@@ -43,6 +43,7 @@ def test_the_table_of_the_docs_has_what_the_presets_have() -> None:
             "frames": f"{config.image_size} x {config.image_size}",
             "levels see through": f"(`{config.encoder}`)",
             "pi_0 practises": f"up to {config.terminal.episodes - config.terminal.seeing:,}",
+            "tasks": f"(`--novel`, {level.novel:g})" if level.curriculum else "all alike",
             "random play": f"within {level.epsilon_episodes:,}",
             "hard games at the levels": f"{level.again:g} of all" if level.again else "none",
             "a stage above stops when each skill has": f"{level.target:g}",

@@ -36,6 +36,8 @@ ERRATA = """## Errata
 
 What was wrong in earlier versions of this page:
 
+- Until commit abaf395 (18 November 2026) it showed figure 3a and plans of the preset "paper" as it was while a base
+  phase waited for each base task by itself and all tasks of a novel phase were drawn alike.
 - Until 18 November 2026 it showed pi_1, pi_3 and plans of the preset "paper" as it was before words of new skills
   started as zeros, before its entropy bonus and its shorter replay; those records are of commit 4f599ae.
 - Until 17 November 2026 it showed figure 3a by five runs of seed 0 whose grammar was not smoothed and whose pi_0 had
