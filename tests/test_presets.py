@@ -44,6 +44,7 @@ def test_the_table_of_the_docs_has_what_the_presets_have() -> None:
             "levels see through": f"(`{config.encoder}`)",
             "pi_0 practises": f"up to {config.terminal.episodes - config.terminal.seeing:,}",
             "tasks": f"(`--novel`, {level.novel:g})" if level.curriculum else "all alike",
+            "tasks ": "(`--no-each`)" if level.curriculum and not level.each else "(`--no-curriculum`)",
             "random play": f"within {level.epsilon_episodes:,}",
             "hard games at the levels": f"{level.again:g} of all" if level.again else "none",
             "a stage above stops when each skill has": f"{level.target:g}",
@@ -51,7 +52,7 @@ def test_the_table_of_the_docs_has_what_the_presets_have() -> None:
             "a bonus for choices that stay open": f"{bonus:g}",
             "what cannot be carried out": f"weight {config.ppo.refusal:g}" if level.method == "ppo" else "-0.5",
         }.items():
-            assert re.search(rf"(?<![\d.,]){re.escape(words)}(?![.,]?\d)", rows[row][column]), (preset, row)
+            assert re.search(rf"(?<![\d.,]){re.escape(words)}(?![.,]?\d)", rows[row.strip()][column]), (preset, row)
 
 
 def test_an_unknown_preset_is_refused_with_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:

@@ -195,7 +195,7 @@ class Train(TrainConfig):
     """Print what would be done, and stop."""
 
     def settings(self) -> TrainConfig:
-        """What a run is begun with. Flags for a method that is not used are refused, as they would do nothing."""
+        """What a run is begun with. Flags for what is not used are refused, as they would do nothing."""
         in_use = {"a2c": "a2c" in (self.level.method, self.terminal.method), "ppo": self.level.method == "ppo"}
         for method, used in in_use.items():
             given, usual = getattr(self, method), getattr(PRESETS[self.preset], method)
@@ -211,6 +211,8 @@ class Train(TrainConfig):
             raise SkillstackError(
                 '"beyond" is for a terminal policy that practises with a critic: say --terminal.critic, too.'
             )
+        if self.level.each != PRESETS[self.preset].level.each and not self.level.curriculum:
+            raise SkillstackError('"each" is for stages that have a base phase: say --curriculum, too.')
         return TrainConfig(**{field.name: getattr(self, field.name) for field in fields(TrainConfig)})
 
 

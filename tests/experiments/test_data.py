@@ -17,7 +17,7 @@ from skillstack.experiments.collecting import curve_of
 from skillstack.experiments.data import Curve, Data, Run, Score, check_replaceable, num_runs, write_data
 from skillstack.experiments.jobs import cost_of
 from skillstack.experiments.ladder import ABLATIONS, FLAT, FULL
-from skillstack.experiments.page import write_page
+from skillstack.experiments.page import VERDICTS, write_page
 from skillstack.experiments.settings import Settings
 
 NAMES = {name: (experiment.title, experiment.about) for name, experiment in EXPERIMENTS.items()}
@@ -199,21 +199,32 @@ def test_the_page_says_what_is_missing_and_what_it_cost(tmp_path: Path) -> None:
 
 def test_the_page_has_table_1_as_the_paper_has_it(tmp_path: Path) -> None:
     found = scores(FULL, "small room, pi_3", {"find": 0.991, "stack": 0.5})
+    found += scores(f"{FLAT} for find, get, put", "big room, the paper's limits", {"find": 0.52})
     write(Data("table-rooms", "paper-frozen", "full", 3, scores=tuple(found)), tmp_path)
     page = write_page(NAMES, tmp_path)
     assert "| ours; the paper's | find | get | put | stack |" in page
-    find, stack = "0.991 [0.991, 0.991], IQM 0.991; 0.995, agrees: yes", "0.500 [0.500, 0.500], IQM 0.500; 0.955"
-    missing = f"missing; 0.970, agrees: {claims.NOTHING}", f"missing; 1.000, agrees: {claims.NOTHING}"
-    row = f"| small room, full model | {find} | {missing[0]} | {missing[1]} | {stack}, agrees: no: lower |"
-    assert row in page
+    find, stack = "0.991 [0.991, 0.991], IQM 0.991; 0.995 (agrees? yes)", "0.500 [0.500, 0.500], IQM 0.500; 0.955"
+    get, put = (f"missing; {figure} (agrees? {claims.NOTHING})" for figure in ("0.970", "1.000"))
+    assert f"| small room, full model | {find} | {get} | {put} | {stack} (agrees? no: lower) |" in page
+    get, put = (f"missing; {figure} (agrees? {claims.NOTHING})" for figure in ("0.450", "1.000"))
+    find = "0.520 [0.520, 0.520], IQM 0.520; 0.515 (agrees? yes)"
+    assert f"| big room, flat policy, the paper's limits | {find} | {get} | {put} | missing |" in page
+    assert "| big room, flat policy, the hierarchy's steps | missing | missing | missing | missing |" in page
 
 
 def test_the_page_counts_at_a_glance_how_many_claims_agree(tmp_path: Path) -> None:
     write(figure_get_data(**{"no grammar": 0.99, FLAT: 0.85}), tmp_path)
     page = write_page(NAMES, tmp_path)
-    assert "|  |  | agrees | differs | not clear | still open | no figure to agree with |" in page
-    assert "| Figure 3a: learning pi_1 | paper-frozen, 3 seeds | 2 | 2 |  |  | 1 |" in page
+    columns = "agrees | ours is higher | differs | not clear | still open | no figure to agree with"
+    assert f"| experiment | preset and encoder | {columns} |" in page
+    assert "| Figure 3a: learning pi_1 | paper, frozen, 3 seeds | 2 |  | 2 |  |  | 1 |" in page
     assert page.count("not run yet |") == len(NAMES) - 1
+
+
+def test_every_answer_is_counted_in_one_column_at_a_glance() -> None:
+    answers = [getattr(claims, name) for name in ("YES", "NO", "UNCLEAR", "HIGHER", "LOWER", "NOTHING", "SAME")]
+    counted = [answer for column in VERDICTS.values() for answer in column]
+    assert sorted(counted) == sorted([*answers, claims.ONE_SEED, "-"])
 
 
 def test_a_changed_number_in_the_data_changes_the_page(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_experiments_have_the_two_phases_and_the_grammar_whatever_the_preset_has
     for preset in PRESETS:
         level = Settings(preset).config(seed=0).level
         assert level.curriculum
-        assert (level.each, level.novel) == (False, 0.5)
+        assert (level.each, level.novel) == (PRESETS["paper"].level.each, PRESETS["paper"].level.novel)
         assert level.unguided == 0
 
 

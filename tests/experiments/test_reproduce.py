@@ -85,7 +85,7 @@ def our_cells(section: str) -> Iterator[str]:
         head, _, *rows = [row.strip("| ").split(" | ") for row in table.splitlines()]
         for row in rows:
             assert len(row) == len(head)
-            cells += [row[2]] if head[2] == "ours" else [cell.split("; ")[0] for cell in row[1:]]
+            cells += [row[2]] if head[2] == "ours" else [cell.partition("; ")[0] for cell in row[1:]]
     assert cells
     yield from cells
 

@@ -1,4 +1,4 @@
-"""Two phases, by the mean reward of each base task's last episodes."""
+"""Two phases, by the mean reward of the base tasks' last episodes, and which tasks are drawn in them."""
 
 from __future__ import annotations
 

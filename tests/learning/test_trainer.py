@@ -214,10 +214,25 @@ def test_without_the_curriculum_the_novel_tasks_come_at_once() -> None:
     assert level_one(tiny(curriculum=False)).stage.curriculum.phase == "novel"
 
 
-def test_how_the_base_phase_ends_and_what_the_novel_one_draws_are_settings() -> None:
-    usual, other = level_one(tiny()).stage.curriculum, level_one(tiny(each=False, novel=0.5)).stage.curriculum
-    assert (usual.each, usual.novel) == (True, 0.0)
-    assert (other.each, other.novel) == (False, 0.5)
+def test_the_novel_phase_plays_as_many_new_tasks_as_is_set() -> None:
+    shares = []
+    for novel in (0.0, 0.9):
+        stage = level_one(tiny(curriculum=False, novel=novel)).stage
+        tasks = [task for _ in range(50) for task in stage._choose_games()[0]]
+        shares.append(sum(task.skill == "get" for task in tasks) / len(tasks))
+    assert shares == [pytest.approx(0.5, abs=0.1), pytest.approx(0.9, abs=0.05)]
+
+
+def test_the_base_phase_waits_for_each_task_or_for_the_mean_of_all() -> None:
+    phases = []
+    for each in (True, False):
+        stage = level_one(tiny(threshold=0.5, window=4, each=each)).stage
+        first, *others = stage.stage.base
+        for task, rewards in [(first, [1.0, 1.0, 0.0, 0.0]), *((other, [1.0] * 4) for other in others)]:
+            for reward in rewards:
+                stage.curriculum.record(task, reward)
+        phases.append(stage.curriculum.phase)
+    assert phases == ["base", "novel"]
 
 
 @pytest.mark.parametrize("encoder", ["own", "shared", "frozen"])

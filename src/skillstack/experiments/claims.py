@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any, cast
 
-from skillstack.experiments.data import ENOUGH, Curve, Data, Score
+from skillstack.experiments.data import Curve, Data, Score
 from skillstack.experiments.ladder import FLAT, FULL, REVERSED, ablations
+from skillstack.experiments.plans import AT_ONCE, CALLED_TWICE
 from skillstack.experiments.settings import Encoder, Settings
 from skillstack.experiments.statistics import Estimate, estimate, is_more
 from skillstack.instructions import SKILLS
@@ -158,9 +159,8 @@ def table_rooms(data: Data) -> list[Claim]:
             claim = _figure(data, f'Full model, {room}, "{skill}".', figure, FULL, test, skill)
             claims.append(replace(claim, place=(f"{room}, {FULL}", skill)))
         for skill in SKILLS:
-            theirs = rows[FLAT].get(skill)
             method = f"{FLAT} for {'all skills' if skill == 'stack' else 'find, get, put'}"
-            for budget in ("the paper's limits", "the hierarchy's steps"):
+            for budget, theirs in (("the paper's limits", rows[FLAT].get(skill)), ("the hierarchy's steps", None)):
                 text = f'Flat policy, {room}, "{skill}", {budget}.'
                 claim = _figure(data, text, theirs, method, f"{room}, {budget}", skill)
                 claims.append(replace(claim, place=(f"{room}, {FLAT}, {budget}", skill)))
@@ -226,14 +226,14 @@ def plans(data: Data) -> list[Claim]:
             "pi_1 does not call pi_0 where the agent is already in front of the target (share of such games of "
             '"get" in which it acts at once).',
             "one example",
-            {"of games that begin in front": _share(data, "acted at once")},
+            {"of games that begin in front": _share(data, AT_ONCE)},
             _found(data, "already in front"),
             by_example=True,
         ),
         Claim(
             'pi_1 calls "find x" twice in a row where the first call did not get there (share of all its games).',
             "one example",
-            {"of all games": _share(data, "called twice")},
+            {"of all games": _share(data, CALLED_TWICE)},
             _found(data, "found at the second call"),
             by_example=True,
         ),
@@ -390,7 +390,7 @@ def _question(found: dict[str, Estimate | None]) -> str:
 
 def _share(data: Data, name: str) -> Estimate | None:
     values = data.shares.get(name)
-    return estimate(values, middle=len(values) >= ENOUGH) if values else None
+    return estimate(values, middle=False) if values else None
 
 
 def _found(data: Data, kind: str) -> str:

@@ -108,7 +108,7 @@ class Data:
     missing: dict[str, str] = field(default_factory=dict)
     """What was not finished, and why."""
     shares: dict[str, tuple[float, ...]] = field(default_factory=dict)
-    """How often games are played in some way, and among how many that was looked for, by name, for each seed."""
+    """How often games are played in some way, by name, for each seed."""
     notes: dict[str, float] = field(default_factory=dict)
     """Further numbers, by name."""
 

@@ -17,10 +17,10 @@ number is a mean over seeds (and colours, where there are colours) with its 95 %
 seeds a measure of a learning curve is an interquartile mean. Success has the interquartile mean over seeds and colours
 beside it (IQM). "agrees" compares intervals: "not clear" means that they overlap; a figure of the paper agrees if it
 is no farther than 0.02 from our interval, and "no difference seen" says that intervals overlap where the claim is that
-nothing changes. A method that learned its stage before its last episode counts from there on
-as it ended. Rewards are put into [0, 1] as in the paper: the least that a method can get, -0.5 for a hierarchy and 0
-for a flat policy, is 0. Frames have 60 x 60 pixels in place of the paper's 84 x 84: a run takes half the time, and as
-many episodes.
+nothing changes. A method that learned its stage before its last episode counts from there on as it ended. An average
+reward is of games as they are drawn, half of which are of new tasks in the novel phase. Rewards are put into [0, 1] as
+in the paper: the least that a method can get, -0.5 for a hierarchy and 0 for a flat policy, is 0. Frames have 60 x 60
+pixels in place of the paper's 84 x 84: a run takes half the time, and as many episodes.
 """
 
 EVENING = """## With one evening
@@ -49,12 +49,13 @@ What was wrong in earlier versions of this page:
 
 VERDICTS = {
     "agrees": (YES, SAME),
-    "differs": (NO, HIGHER, LOWER),
+    "ours is higher": (HIGHER,),
+    "differs": (NO, LOWER),
     "not clear": (UNCLEAR,),
     "still open": (NOTHING, ONE_SEED),
     "no figure to agree with": ("-",),
 }
-"""The columns at a glance, and the answers that each counts."""
+"""The columns at a glance, and the answers that each counts; "no difference seen" is what such a claim says."""
 
 KINDS = {
     IN_FRONT: "Already in front of the target at the start: no call",
@@ -79,13 +80,14 @@ def write_page(names: Mapping[str, tuple[str, str]], results: Path) -> str:
 
 def _glance(names: Mapping[str, tuple[str, str]], found: Mapping[str, Sequence[dict[str, Any]]]) -> str:
     """How many claims of each experiment agree."""
-    head = ["", "", *VERDICTS]
+    head = ["experiment", "preset and encoder", *VERDICTS]
     lines = ["## At a glance\n", f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for name, (title, _) in names.items():
         for data in found[name]:
             verdicts = [claim["agrees"] for claim in data["claims"]]
             counts = [str(sum(verdict in those for verdict in verdicts) or "") for those in VERDICTS.values()]
-            lines.append(f"| {title} | {data['variant']}, {_seeds(data)} | {' | '.join(counts)} |")
+            preset, _, encoder = data["variant"].rpartition("-")
+            lines.append(f"| {title} | {preset}, {encoder}, {_seeds(data)} | {' | '.join(counts)} |")
         if not found[name]:
             lines.append(f"| {title} | not run yet |{' |' * len(VERDICTS)}")
     return "\n".join(lines) + "\n"
@@ -128,7 +130,7 @@ def _section(data: dict[str, Any]) -> str:
     for plan in data["plans"]:
         lines.append(f"{KINDS.get(plan['kind'], plan['kind'].capitalize())}: {plan['sentence']}\n")
         lines.append(f"![{plan['line']}]({plan['figure']})\n")
-    lines += [f"{name.capitalize()}: {value:,.0f}.\n" for name, value in data["notes"].items()]
+    lines += [f"{name.capitalize()}: {value:,.0f}.\n" for name, value in data["notes"].items() if not data["plans"]]
     lines.append(_took(data))
     return "\n".join(lines)
 
@@ -167,7 +169,7 @@ def _cells(placed: Mapping[tuple[str, ...], dict[str, Any]]) -> str:
 
 def _cell(claim: dict[str, Any]) -> str:
     (ours,) = _ours(claim)
-    return f"{ours}; {claim['paper']}" + ("" if claim["agrees"] == "-" else f", agrees: {claim['agrees']}")
+    return ours if claim["paper"] == "-" else f"{ours}; {claim['paper']} (agrees? {claim['agrees']})"
 
 
 def _lines(claims: Sequence[dict[str, Any]]) -> str:

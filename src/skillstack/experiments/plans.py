@@ -15,6 +15,8 @@ from skillstack.worlds.rooms import RoomsConfig
 from skillstack.worlds.world import Limits
 
 IN_FRONT, TWICE = "already in front", "found at the second call"
+AT_ONCE, CALLED_TWICE = SHARES = ("acted at once", "called twice")
+"""How often pi_1 plans so, in the notes of a record."""
 FIND, GET = SKILLS[:2]
 
 
@@ -91,8 +93,8 @@ def _shares(episodes: Sequence[tuple[PlanTree, bool]]) -> dict[str, float]:
     """How often pi_1 plans so."""
     twice = sum(_found_at_the_second_call(tree) for tree, _ in episodes)
     in_front = [_acted_at_once(tree) for tree, faced in episodes if faced]
-    shares = {"called twice": twice / len(episodes), "games searched": float(len(episodes))}
-    return {**shares, "acted at once": sum(in_front) / len(in_front)} if in_front else shares
+    shares = {CALLED_TWICE: twice / len(episodes), "games searched": float(len(episodes))}
+    return {**shares, AT_ONCE: sum(in_front) / len(in_front)} if in_front else shares
 
 
 def _bare(tree: PlanTree) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from skillstack.experiments.figures import check_installed, draw, plan_name
 from skillstack.experiments.jobs import Job, Looking, in_order
 from skillstack.experiments.ladder import wide_flat
 from skillstack.experiments.page import write_page
+from skillstack.experiments.plans import SHARES
 from skillstack.experiments.records import Records
 from skillstack.experiments.schedule import run_jobs
 from skillstack.experiments.settings import Settings
@@ -192,8 +193,9 @@ def _plans(
         data = records.read(part.planning)
         for plan in data["plans"]:
             found.setdefault(plan["kind"], plan)
-        for name, value in data["notes"].items():
-            shares[name] = (*shares.get(name, ()), value)
+        for name in SHARES:
+            if name in data["notes"]:
+                shares[name] = (*shares.get(name, ()), data["notes"][name])
     return tuple(found.values()), shares
 
 

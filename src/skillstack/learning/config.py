@@ -191,16 +191,17 @@ class LevelConfig:
     """A stage ends when this share of the last episodes was achieved, for each of its skills; those played at random
     (`epsilon`) or without grammar (`unguided`) count, too."""
     curriculum: bool = True
-    """Learn the base tasks alone first; otherwise all tasks from the start."""
+    """Learn the base tasks alone first; otherwise all tasks from the start, drawn as in the novel phase."""
     threshold: float = 0.9
     """The base phase ends when the mean reward of the base tasks exceeds this."""
     each: bool = True
-    """Whether that is the mean of each base task by itself, so that all wait for the last, or that of all together."""
+    """Whether the base phase waits for each base task's own mean reward; otherwise for the mean of all of them."""
     window: int = 200
-    """Over so many of its last episodes; the targets, that of stage 0 too, look at the same windows."""
+    """Mean rewards are over so many of each task's last episodes; the targets, that of stage 0 too, look at the same
+    windows."""
     novel: float = 0.0
-    """The share of the novel phase's games that are of new tasks; 0 draws all tasks alike, and the more tasks there are
-    already, the fewer games are of new ones."""
+    """The share of the novel phase's games that are of new tasks. With 0 all tasks are drawn alike, so that the more of
+    them are known already, the fewer games are of new ones."""
     epsilon: float = 0.1
     """How often the top level's choices are made at random at the start of each phase."""
     epsilon_episodes: int = 10_000
@@ -222,7 +223,7 @@ class LevelConfig:
     def __post_init__(self) -> None:
         _check(
             self, episodes=AT_LEAST_ONE, target=POSITIVE, threshold=(-1.0, inf), window=AT_LEAST_ONE, epsilon=SHARE,
-            epsilon_episodes=POSITIVE, novel=SHARE, again=SOME, unguided=SHARE, smoothing=POSITIVE, doubt=SHARE,
+            epsilon_episodes=POSITIVE, novel=SOME, again=SOME, unguided=SHARE, smoothing=POSITIVE, doubt=SHARE,
         )  # fmt: skip
 
 
@@ -244,7 +245,7 @@ class TrainConfig:
     """Hidden units of each level's LSTM; the paper's have 256."""
     tune: bool = False
     """Learn on with the top level of an agent (--from), for example in another world; what lies below is not touched.
-    --inherit, --silent, --smoothing and --curriculum do not count then."""
+    --inherit, --silent, --smoothing, --curriculum and --each do not count then."""
     flat: bool = False
     """Learn all tasks with one flat policy, each stage fine-tuned from the one before: the paper's baseline."""
     games: int = 64
@@ -415,6 +416,6 @@ PRESETS = {
 """Named settings. `fast`: PPO with hindsight at every level, and smaller frames. `paper`: Algorithm 2 to the letter,
 where docs/decisions.md does not say otherwise: its grammar is smoothed, and in doubt while a phase is young, as it may
 lock a task in; an entropy bonus keeps a level from giving up a task that it has not come upon yet; and its levels see
-through the encoder of pi_0, as with encoders of their own pi_3 stacks with some seeds only. How long replay is, how
-epsilon comes down, how a new word starts and how often a new task is played is not said in the paper, and that a base
-phase ends by the mean of all base tasks is one way to read it."""
+through the encoder of pi_0, as with encoders of their own pi_3 had stacked with some seeds only. How long replay is,
+how epsilon comes down, how a new word starts and how often a new task is played is not said in the paper, and that a
+base phase ends by the mean of all base tasks is one way to read it."""

@@ -56,12 +56,13 @@ class Curriculum:
         return False
 
     def _passed(self) -> bool:
-        """Whether the base tasks are known, by full windows."""
+        """Whether the base tasks are over the threshold, by full windows."""
         recent = [self._recent[str(task)] for task in self._base]
         if any(len(rewards) < self.window for rewards in recent):
             return False
-        means = [sum(rewards) / self.window for rewards in recent]
-        return (min(means) if self.each else sum(means) / len(means)) > self.threshold
+        sums = [sum(rewards) for rewards in recent]
+        mean = min(sums) / self.window if self.each else sum(sums) / (self.window * len(sums))
+        return mean > self.threshold
 
     def success(self, skill: str) -> float | None:
         """The share of successes of a skill over its tasks' last episodes; None before the first."""

@@ -56,7 +56,9 @@ class Display:
             self._task, description=name, words=words, completed=progress.episodes, total=progress.most_episodes
         )
         if metrics["novel phase begins"]:
-            self._console.print(f"{policy}{progress.level} knows its base tasks: now all tasks.", highlight=False)
+            self._console.print(
+                f"{policy}{progress.level} is over the threshold in its base tasks: now all tasks.", highlight=False
+            )
         if not self._console.is_terminal and monotonic() - self._spoken > SECONDS_BETWEEN_LINES:
             self._spoken = monotonic()
             left = f"some {max(round(progress.seconds_left / 60), 1):,} min left of this stage"
