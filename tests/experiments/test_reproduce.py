@@ -287,8 +287,10 @@ def test_what_was_measured_otherwise_is_measured_again(everything: Path, tmp_pat
 def test_what_is_finished_when_it_is_stopped_is_written_and_never_less_than_is_there(
     everything: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def stopped(jobs: Sequence[Job], runs: Path, workers: int, console: Console) -> dict[str, str]:
-        run_jobs(jobs[:finished], runs, workers, console)
+    def stopped(jobs: Sequence[Job], runs: Path, workers: int, console: Console, keep: Any) -> dict[str, str]:
+        run_jobs(jobs[:finished], runs, workers, console, keep)
+        kept = [path for path in (tmp_path / "results" / RECORDS_FOLDER).rglob("*.json") if path.parent.name != "agent"]
+        assert sum("turns" in json.loads(path.read_text()) for path in kept) == finished  # before it is stopped
         raise KeyboardInterrupt
 
     monkeypatch.setattr("skillstack.experiments.reproduce.run_jobs", stopped)

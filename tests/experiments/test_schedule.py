@@ -65,6 +65,16 @@ def test_jobs_run_after_what_they_need(tmp_path: Path) -> None:
     assert "3 of 3 jobs" in words
 
 
+def test_what_is_finished_is_kept_before_all_the_others_are(tmp_path: Path) -> None:
+    kept = []
+    jobs = in_order([Task("second", ("first",)), Task("first"), Task("third", ("second",), does="fails")])
+    run_jobs(
+        jobs, tmp_path, 1, Console(file=io.StringIO()), lambda: kept.append({path.name for path in tmp_path.iterdir()})
+    )
+    finished = [names & {"first", "second", "third"} for names in kept]
+    assert finished == [{"first"}, {"first", "second"}]  # and not when one has failed
+
+
 def test_what_is_finished_is_not_done_again(tmp_path: Path) -> None:
     (tmp_path / "first").write_text("before")
     failed, words = run([Task("first", does="fails"), Task("second", ("first",))], tmp_path)

@@ -87,7 +87,7 @@ def _run(jobs: Sequence[Job], records: Records, runs: Path, workers: int, consol
     to_run = sum(not job.finished(runs) for job in left)
     if to_run < len(jobs):
         console.print(f"{len(jobs) - to_run} of {len(jobs)} jobs need not be run again.", highlight=False)
-    return run_jobs(left, runs, workers, console)
+    return run_jobs(left, runs, workers, console, records.keep)
 
 
 def _parts(experiment: Experiment, settings: Settings) -> list[Parts]:

@@ -9,7 +9,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -36,9 +36,12 @@ class _Child:
     pipe: Connection
 
 
-def run_jobs(jobs: Sequence[Job], runs: Path, workers: int, console: Console) -> dict[str, str]:
+def run_jobs(
+    jobs: Sequence[Job], runs: Path, workers: int, console: Console, keep: Callable[[], None] = lambda: None
+) -> dict[str, str]:
     """Finish the jobs, as far as they can be; returns what was not finished, each with a sentence that says why.
 
+    `keep` is called whenever a job is finished, so that what is kept of it does not wait for the others.
     Ctrl-C lets running jobs save their state, and raises KeyboardInterrupt; a second one stops them at once.
     """
     for job in jobs:
@@ -58,6 +61,8 @@ def run_jobs(jobs: Sequence[Job], runs: Path, workers: int, console: Console) ->
                 sentence = _ending(running.pop(name), runs)
                 if sentence:
                     failed[name] = sentence
+                else:
+                    keep()
                 overview.ended(name, sentence)
             overview.show()
     return failed
