@@ -107,7 +107,9 @@ def test_other_settings_are_refused_before_anything_runs(tmp_path: Path) -> None
     assert not list(tmp_path.iterdir())
 
 
-def test_ctrl_c_ends_the_children_and_says_how_to_go_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_stopping_it_ends_the_children_and_says_how_to_go_on(number: signal.Signals, tmp_path: Path) -> None:
+    """Unless it is killed, when it cannot say anything; its child then says nothing either."""
     script = (
         f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
         "from pathlib import Path\n"
@@ -117,13 +119,15 @@ def test_ctrl_c_ends_the_children_and_says_how_to_go_on(tmp_path: Path) -> None:
     )
     file = tmp_path / "script.py"
     file.write_text(script)
-    child = subprocess.Popen([sys.executable, file, tmp_path], stdout=subprocess.PIPE, text=True)
+    parts = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    child = subprocess.Popen([sys.executable, file, tmp_path], text=True, **parts)
     while not (tmp_path / "slow.log").exists():
         assert child.poll() is None
         time.sleep(0.05)
-    child.send_signal(signal.SIGINT)
-    output, _ = child.communicate(timeout=120)
-    assert "The same command goes on" in output
+    child.send_signal(number)
+    output, errors = child.communicate(timeout=120)  # until the job, which has them too, has ended
+    assert ("The same command goes on" in output) == (number != signal.SIGKILL)
+    assert "BrokenPipeError" not in errors
     assert not (tmp_path / "slow").exists()
 
 

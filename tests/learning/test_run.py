@@ -88,13 +88,16 @@ def unpack_trainer(run: Path) -> str:
     return repr(unpack(files)["trainer"]) + files["arrays.safetensors"].hex()
 
 
-def test_ctrl_c_ends_with_a_checkpoint_and_the_command_to_go_on(finished: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_ends_with_a_checkpoint_and_the_command_to_go_on(
+    number: signal.Signals, finished: Path, tmp_path: Path
+) -> None:
     run = tmp_path / "stopped [by us]"
     command = [sys.executable, "-m", "skillstack.cli", "train", "--run", str(run), *SMALL]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     while not (run / "metrics.jsonl").exists() or not (run / "metrics.jsonl").read_bytes():
         time.sleep(0.002)
-    child.send_signal(signal.SIGINT)
+    child.send_signal(number)
     output, _ = child.communicate(timeout=120)
     assert child.returncode == 0
     assert f"To go on: skillstack train --resume '{run}'\n" in output

@@ -10,11 +10,12 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr
+from contextlib import contextmanager, redirect_stderr, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from types import FrameType
 
 from rich.console import Console
 
@@ -42,7 +43,8 @@ def run_jobs(
     """Finish the jobs, as far as they can be; returns what was not finished, each with a sentence that says why.
 
     `keep` is called whenever a job is finished, so that what is kept of it does not wait for the others.
-    Ctrl-C lets running jobs save their state, and raises KeyboardInterrupt; a second one stops them at once.
+    Ctrl-C, or SIGTERM, lets running jobs save their state, and raises KeyboardInterrupt; a second one stops them at
+    once.
     """
     for job in jobs:
         job.check(runs)
@@ -50,7 +52,7 @@ def run_jobs(
     running: dict[str, _Child] = {}
     failed: dict[str, str] = {}
     _context.set_forkserver_preload(["skillstack.experiments.preloaded"])
-    with Overview(console, jobs, runs, workers) as overview, _stopping(running, overview):
+    with Overview(console, jobs, runs, workers) as overview, _terminable(), _stopping(running, overview):
         while waiting or running:
             _drop_hopeless(waiting, failed, overview)
             for name in _ready(waiting, running)[: workers - len(running)]:
@@ -105,6 +107,20 @@ def _ending(child: _Child, runs: Path) -> str:
 
 
 @contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM, which is what scripts and clusters send, is taken for Ctrl-C."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
 def _stopping(running: dict[str, _Child], overview: Overview) -> Iterator[None]:
     """When we are stopped, let the children save their state first."""
     try:
@@ -141,14 +157,16 @@ def _work(job: Job, runs: Path, pipe: Connection) -> None:
         console = Console(file=file, width=120)
         try:
             ended = job.run(runs, console)
-            pipe.send("" if ended else "It was stopped.")
+            sentence = "" if ended else "It was stopped."
         except SkillstackError as error:
-            pipe.send(str(error))
+            sentence = str(error)
         except KeyboardInterrupt:
-            pipe.send("It was stopped.")
+            sentence = "It was stopped."
         except Exception as error:
             console.print_exception()
-            pipe.send(f"{type(error).__name__}: {error} ({log} has the whole story).")
+            sentence = f"{type(error).__name__}: {error} ({log} has the whole story)."
+    with suppress(BrokenPipeError):  # a parent that was killed does not listen
+        pipe.send(sentence)
 
 
 def _stop_when_orphaned() -> None:

@@ -299,7 +299,7 @@ class _Stop:
 
 @contextmanager
 def _interruptible() -> Iterator[_Stop]:
-    """The first Ctrl-C asks to stop after the turn under way; a second one stops at once."""
+    """The first Ctrl-C, or SIGTERM, asks to stop after the turn under way; a second one stops at once."""
     stop = _Stop()
 
     def ask(number: int, frame: FrameType | None) -> None:
@@ -308,8 +308,9 @@ def _interruptible() -> Iterator[_Stop]:
         stop.asked = True
         sys.stderr.write("\nStopping after this turn; once more to stop at once.\n")
 
-    before = signal.signal(signal.SIGINT, ask)
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield stop
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
