@@ -69,10 +69,14 @@ def test_what_is_finished_is_kept_before_all_the_others_are(tmp_path: Path) -> N
     kept = []
     jobs = in_order([Task("second", ("first",)), Task("first"), Task("third", ("second",), does="fails")])
     run_jobs(
-        jobs, tmp_path, 1, Console(file=io.StringIO()), lambda: kept.append({path.name for path in tmp_path.iterdir()})
+        jobs,
+        tmp_path,
+        1,
+        Console(file=io.StringIO()),
+        lambda job: kept.append((job.name, {path.name for path in tmp_path.iterdir()})),
     )
-    finished = [names & {"first", "second", "third"} for names in kept]
-    assert finished == [{"first"}, {"first", "second"}]  # and not when one has failed
+    finished = [(name, names & {"first", "second", "third"}) for name, names in kept]
+    assert finished == [("first", {"first"}), ("second", {"first", "second"})]  # and not when one has failed
 
 
 def test_what_is_finished_is_not_done_again(tmp_path: Path) -> None:

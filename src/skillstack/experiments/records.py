@@ -98,12 +98,12 @@ class Records:
                 _write(self._runs / job.name / AGENT_FOLDER, self._agent_files(job))
                 write_file(self._runs / job.name / FINISHED_FILE, _text(self.read(job)))
 
-    def keep(self) -> None:
-        """Make a record of each job that is finished and has none.
+    def keep(self, only: Job | None = None) -> None:
+        """Make a record of each job that is finished and has none, or of this one alone: agents take time to read.
 
         A job that was run once more, as others start from it, gets a new one, and its agent is measured anew.
         """
-        for job in self._jobs.values():
+        for job in self._jobs.values() if only is None else (only,):
             if not job.finished(self._runs):
                 continue
             record = {"format": FORMAT, "format_version": FORMAT_VERSION, "made": self._made(job)}

@@ -38,11 +38,11 @@ class _Child:
 
 
 def run_jobs(
-    jobs: Sequence[Job], runs: Path, workers: int, console: Console, keep: Callable[[], None] = lambda: None
+    jobs: Sequence[Job], runs: Path, workers: int, console: Console, keep: Callable[[Job], None] = lambda job: None
 ) -> dict[str, str]:
     """Finish the jobs, as far as they can be; returns what was not finished, each with a sentence that says why.
 
-    `keep` is called whenever a job is finished, so that what is kept of it does not wait for the others.
+    `keep` is called with each job that is finished, so that what is kept of it does not wait for the others.
     Ctrl-C, or SIGTERM, lets running jobs save their state, and raises KeyboardInterrupt; a second one stops them at
     once.
     """
@@ -60,11 +60,12 @@ def run_jobs(
                 overview.began(name)
             wait([child.process.sentinel for child in running.values()], SECONDS_BETWEEN_LOOKS)
             for name in [name for name, child in running.items() if child.process.exitcode is not None]:
-                sentence = _ending(running.pop(name), runs)
+                child = running.pop(name)
+                sentence = _ending(child, runs)
                 if sentence:
                     failed[name] = sentence
                 else:
-                    keep()
+                    keep(child.job)
                 overview.ended(name, sentence)
             overview.show()
     return failed
