@@ -58,6 +58,22 @@ def test_with_alternation_exactly_one_head_moves_in_a_rotation(entropy: float) -
     assert set(seen) == set(ROTATION)
 
 
+def test_the_entropy_bonus_comes_down_to_nothing_in_a_line_and_stays_where_it_is_not_asked_to() -> None:
+    """Of at most 32 episodes a half are 16; the losses of the same batch tell the weights of the bonus."""
+
+    def bonus(before: int, decay: float) -> float:
+        config = tiny(entropy_decay=decay, alternation=False, updates=0.0)
+        trainer = level_one(replace(config, a2c=replace(config.a2c, entropy=0.01)))
+        trainer.stage.turn()
+        terms = turns_of(trainer).update(np.random.default_rng(0), before)
+        return terms.losses["entropy"].item() if "entropy" in terms.losses else 0.0
+
+    whole = bonus(0, 0.5)
+    assert whole < 0
+    assert [bonus(before, 0.5) / whole for before in (4, 12, 16, 30)] == pytest.approx([0.75, 0.25, 0.0, 0.0])
+    assert [bonus(before, 0.0) / whole for before in (0, 30)] == pytest.approx([1.0, 1.0])
+
+
 def test_a_turn_of_the_rotation_lasts_as_many_updates_as_set() -> None:
     learner = turns_of(level_one(tiny(rotation=5)))
     turns = []

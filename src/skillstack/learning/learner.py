@@ -119,10 +119,18 @@ class A2CLearner(LevelLearner):
     """Algorithm 2's inner loop: after each episode, Poisson-many updates on batches from replay, in rotation."""
 
     def __init__(
-        self, agent: Agent, level: int, config: A2CConfig, *, train_encoder: bool, render: Render, timer: Timer
+        self,
+        agent: Agent,
+        level: int,
+        config: A2CConfig,
+        *,
+        most_episodes: int,
+        train_encoder: bool,
+        render: Render,
+        timer: Timer,
     ) -> None:
         super().__init__(agent, level, train_encoder=train_encoder, render=render, timer=timer)
-        self.config = config
+        self.config, self._most_episodes = config, most_episodes
         self.optimizer = RMSprop(self.parameters, config.learning_rate, config.gradient_norm)
         self.replay = Replay(config.replay, config.gamma, behaviour=config.true_probabilities)
         self.updates = 0
@@ -140,22 +148,29 @@ class A2CLearner(LevelLearner):
             self.replay.add(episode, features)
         terms: Terms | None = None
         for _ in range(int(rng.poisson(self.config.updates, size=len(episodes)).sum())):
-            terms = self.update(rng)
+            terms = self.update(rng, before)
         return terms.numbers() if terms else {}
 
-    def update(self, rng: np.random.Generator) -> Terms:
-        """One mini-batch update."""
+    def update(self, rng: np.random.Generator, before: int = 0) -> Terms:
+        """One mini-batch update, after so many episodes of the phase."""
         with self.timer("batch"):
             batch = self.replay.batch(self.replay.draw(rng, self.config.batch))
             seen = self.replay.states(batch.rows)
         features = self.features(seen)
         with self.timer("forward"):
-            terms = self._terms(batch, features)
+            terms = self._terms(batch, features, self._entropy(before))
         self.descend(terms.losses)
         self.updates += 1
         return terms
 
-    def _terms(self, batch: Batch, features: Tensor) -> Terms:
+    def _entropy(self, before: int) -> float:
+        """The weight of the entropy bonus after so many episodes of the phase."""
+        config = self.config
+        if not config.entropy_decay:
+            return config.entropy
+        return config.entropy * max(1.0 - before / (config.entropy_decay * self._most_episodes), 0.0)
+
+    def _terms(self, batch: Batch, features: Tensor, entropy: float) -> Terms:
         config = self.config
         most_weight = math.inf if config.most_weight is None else config.most_weight
         output, decisions = self.policy.unroll(features, batch.tasks, batch.there), batch.decisions
@@ -172,9 +187,9 @@ class A2CLearner(LevelLearner):
             )
         resting = set(ROTATION) - {self.turn} if self.turn is not None else set()
         terms = Terms({name: loss for name, loss in terms.losses.items() if name not in resting}, terms.statistics)
-        if config.entropy:
+        if entropy:
             open_choices = [part for name, part in policy_entropies(output).items() if name in terms.losses]
-            terms.losses["entropy"] = -config.entropy * masked_mean(torch.stack(open_choices).sum(0), decisions.mask)
+            terms.losses["entropy"] = -entropy * masked_mean(torch.stack(open_choices).sum(0), decisions.mask)
         return terms
 
     def state(self) -> dict[str, Any]:

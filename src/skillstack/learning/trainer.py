@@ -110,7 +110,7 @@ class StageTrainer:
             critic = self._make_critic(settings) if self.practising else None
             parts |= {"critic": critic, "beyond": terminal.beyond}
             return PPOLearner(self.agent, self.level, settings, most_episodes=most, **parts)
-        return A2CLearner(self.agent, self.level, self.config.a2c, **parts)
+        return A2CLearner(self.agent, self.level, self.config.a2c, most_episodes=self.most_episodes, **parts)
 
     def _make_critic(self, settings: PPOConfig) -> Critic | None:
         """The critic that pi_0 practises with, if there is to be one and the world shows it anything."""
