@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -196,24 +197,27 @@ class Train(TrainConfig):
 
     def settings(self) -> TrainConfig:
         """What a run is begun with. Flags for what is not used are refused, as they would do nothing."""
-        in_use = {"a2c": "a2c" in (self.level.method, self.terminal.method), "ppo": self.level.method == "ppo"}
-        for method, used in in_use.items():
-            given, usual = getattr(self, method), getattr(PRESETS[self.preset], method)
-            changed = [
-                field.name for field in fields(given) if getattr(given, field.name) != getattr(usual, field.name)
-            ]
+        usual = PRESETS[self.preset]
+        for group, names, used, needed in self._in_use():
+            given, before = getattr(self, group), getattr(usual, group)
+            changed = [f'"{name.replace("_", "-")}"' for name in names if getattr(given, name) != getattr(before, name)]
             if changed and not used:
-                names = ", ".join(f'"{name.replace("_", "-")}"' for name in changed)
-                raise SkillstackError(
-                    f"{names}: these are for levels that learn by {method}; say --method {method}, too."
-                )
-        if self.terminal.beyond != PRESETS[self.preset].terminal.beyond and not self.terminal.critic:
-            raise SkillstackError(
-                '"beyond" is for a terminal policy that practises with a critic: say --terminal.critic, too.'
-            )
-        if self.level.each != PRESETS[self.preset].level.each and not self.level.curriculum:
-            raise SkillstackError('"each" is for stages that have a base phase: say --curriculum, too.')
+                raise SkillstackError(f"{', '.join(changed)}: {needed}, too.")
         return TrainConfig(**{field.name: getattr(self, field.name) for field in fields(TrainConfig)})
+
+    def _in_use(self) -> Iterator[tuple[str, Sequence[str], bool, str]]:
+        """Settings of a group that count only beside others: whether they do, and what to say so that they would."""
+        level, terminal = self.level, self.terminal
+        for method, used in (("a2c", "a2c" in (level.method, terminal.method)), ("ppo", level.method == "ppo")):
+            names = [field.name for field in fields(getattr(self, method))]
+            yield method, names, used, f"these are for levels that learn by {method}; say --method {method}"
+        bonus, critic = "this is for a bonus; say --entropy 0.01", "this is for a critic; say --terminal.critic"
+        phase = "these are for stages that have a base phase; say --curriculum"
+        grammar = "these are for levels that have a grammar; say --grammar"
+        yield "a2c", ["entropy_decay"], self.a2c.entropy > 0, bonus
+        yield "terminal", ["beyond"], terminal.critic, critic
+        yield "level", ["each", "threshold"], level.curriculum, phase
+        yield "level", ["smoothing", "doubt", "unguided"], level.grammar, grammar
 
 
 @dataclass

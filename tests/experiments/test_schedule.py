@@ -65,6 +65,13 @@ def test_jobs_run_after_what_they_need(tmp_path: Path) -> None:
     assert "3 of 3 jobs" in words
 
 
+def test_what_the_most_waits_for_is_begun_first(tmp_path: Path) -> None:
+    ladder = [Task("first"), Task("second", ("first",)), Task("third", ("second",), expected_seconds=2.0)]
+    run([Task("short"), Task("long", expected_seconds=3.5), *ladder], tmp_path, workers=1)
+    order = sorted(("short", "long", "first", "second", "third"), key=lambda name: int((tmp_path / name).read_text()))
+    assert order == ["first", "long", "second", "third", "short"]
+
+
 def test_what_is_finished_is_kept_before_all_the_others_are(tmp_path: Path) -> None:
     kept = []
     jobs = in_order([Task("second", ("first",)), Task("first"), Task("third", ("second",), does="fails")])

@@ -1,4 +1,7 @@
-"""Many jobs in a few processes: those that are ready first, each in a child of its own, with one thread.
+"""Many jobs in a few processes, each in a child of its own, with one thread.
+
+Of those that are ready, the one that most waits for is begun first: else a ladder of one seed may be left at the end,
+with all cores but one idle.
 
 A child that is killed or fails takes its job with it and nothing else. What was finished before is not done again.
 """
@@ -48,7 +51,7 @@ def run_jobs(
     """
     for job in jobs:
         job.check(runs)
-    waiting = {job.name: job for job in jobs if not job.finished(runs)}
+    waiting = {job.name: job for job in _longest_first([job for job in jobs if not job.finished(runs)])}
     running: dict[str, _Child] = {}
     failed: dict[str, str] = {}
     _context.set_forkserver_preload(["skillstack.experiments.preloaded"])
@@ -69,6 +72,16 @@ def run_jobs(
                 overview.ended(name, sentence)
             overview.show()
     return failed
+
+
+def _longest_first(jobs: Sequence[Job]) -> list[Job]:
+    """Sorted by the time that a job and the longest chain of those after it take; each comes after what it needs."""
+    after = dict.fromkeys((job.name for job in jobs), 0.0)
+    for job in reversed(jobs):  # a job comes after those that it needs
+        after[job.name] += job.expected_seconds
+        for need in job.needs:
+            after[need] = max(after.get(need, 0.0), after[job.name])
+    return sorted(jobs, key=lambda job: -after[job.name])
 
 
 def _ready(waiting: dict[str, Job], running: dict[str, _Child]) -> list[str]:
