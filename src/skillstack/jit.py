@@ -1,6 +1,6 @@
 """One way to compile: cached on disk, without the interpreter lock (threads run side by side), and typed for mypy."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -12,7 +12,17 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def jit(function: Function) -> Function:
     """Compile with Numba at the first call. `parallel=True` is avoided: its cache is not safe in several processes."""
-    return cast(Function, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+    return _compiled(function, frozenset())
+
+
+def jit_sums(function: Function) -> Function:
+    """The same, but sums may be added up in another order, and with products rounded once: several terms at a time."""
+    return _compiled(function, {"reassoc", "contract"})
+
+
+def _compiled(function: Function, liberties: Set[str]) -> Function:
+    compiler = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=set(liberties) or False)
+    return cast(Function, compiler(function))
 
 
 def drop_stale_caches(package: Path) -> None:

@@ -29,10 +29,11 @@ from skillstack.policies.agent import Agent
 
 SMALL = [
     *("--stages", "find, get", "--items", "red", "blue", "--games", "8", "--threads", "1", "--image-size", "36"),
-    *("--room-width", "3", "--room-depth", "3", "--max-blocks", "2", "--window", "4", "--threshold", "-1"),
+    *("--room-width", "3", "--room-depth", "3", "--max-blocks", "2", "--window", "4"),
     *("--limits.flat", "6", "--limits.decisions", "4", "--limits.episode", "20"),
     *("--terminal.episodes", "16", "--episodes", "24", "--checkpoint-minutes", "0"),
 ]
+PHASES = ("--curriculum", "--threshold", "-1")  # the first passes at once
 
 
 def train(*arguments: str) -> int:
@@ -483,9 +484,9 @@ def test_a_run_forked_where_its_novel_phase_began_goes_on_as_the_run_itself_did(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source, forked, other = (tmp_path / name for name in ("source", "forked", "other"))
-    assert train("--run", str(source), "--fork-points", "--curriculum", *SMALL) == 0
+    assert train("--run", str(source), "--fork-points", *PHASES, *SMALL) == 0
     capsys.readouterr()
-    assert train("--run", str(forked), "--fork", str(source), "--curriculum", *SMALL) == 0
+    assert train("--run", str(forked), "--fork", str(source), *PHASES, *SMALL) == 0
     assert "Stage 0" not in capsys.readouterr().out
     lines = metrics_without_clocks(source)
     (switch,) = (number for number, line in enumerate(lines) if line.get("novel phase begins"))

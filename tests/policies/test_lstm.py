@@ -7,10 +7,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-from skillstack.policies.lstm import unroll_packed
+from skillstack.policies.lstm import FEW, unroll_packed
 
 
-@pytest.mark.parametrize("sizes", [[1], [3], [1, 1, 1], [4, 4, 2, 1, 1], [5, 3, 3]])
+@pytest.mark.parametrize(
+    "sizes",
+    [[1], [3], [1, 1, 1], [4, 4, 2, 1, 1], [5, 3, 3], [FEW + 1], [FEW + 3, FEW + 1], [FEW + 3, FEW + 2, FEW, 3, 1]],
+)
 def test_same_as_pytorchs(sizes: list[int]) -> None:
     torch.manual_seed(0)
     lstm = nn.LSTM(6, 5).double()

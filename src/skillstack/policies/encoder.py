@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from skillstack.errors import SkillstackError
 from skillstack.policies.lstm import unroll_packed
+from skillstack.policies.products import Linear
 
 CONVOLUTIONS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
 """Filters, kernel size and stride of each convolution."""
@@ -146,8 +147,9 @@ class RecurrentTrunk(nn.Module):
             return cast(Tensor, self.lstm(fused)[0])  # (t, n, 256)
         fused = self._fuse(features, words[there.nonzero()[:, 1]])  # (m, 384)
         packed = unroll_packed(self.lstm, fused, there.sum(1).tolist())  # (m, 256)
-        unrolled = packed.new_zeros(*there.shape, packed.shape[-1])  # (t, n, 256)
-        return unrolled.masked_scatter(there.unsqueeze(-1), packed)
+        places = there.view(-1).nonzero()[:, 0]  # (m,)
+        unrolled = packed.new_zeros(there.numel(), packed.shape[-1]).index_copy(0, places, packed)
+        return unrolled.view(*there.shape, -1)  # (t, n, 256)
 
     @torch.no_grad()
     def inherit(self, below: RecurrentTrunk) -> None:
@@ -181,7 +183,7 @@ class RecurrentTrunk(nn.Module):
 
 def _from_maps(size: int) -> nn.Linear:
     """The layer from the convolutions' maps to the features."""
-    return _start(nn.Linear(size, VISUAL_SIZE), 2**0.5)
+    return _start(Linear(size, VISUAL_SIZE), 2**0.5)
 
 
 def policy_head(choices: int, hidden: int = HIDDEN_SIZE) -> nn.Linear:
