@@ -23,7 +23,7 @@ from skillstack.learning.losses import (
     log_behaviour,
     log_decision,
     masked_mean,
-    policy_entropies,
+    policy_entropy,
     policy_gradient,
     ppo_terms,
     refusal,
@@ -308,13 +308,22 @@ def test_what_is_never_drawn_has_a_gradient_that_is_finite() -> None:
     assert bool(output.action.grad.isfinite().all())
 
 
+@pytest.mark.parametrize("turn", ["switch", "instruction", "augmented"])
+def test_in_a_turn_there_is_the_term_of_one_policy_and_those_of_the_values(turn: str) -> None:
+    output, batch = two_decisions()
+    whole, part = hierarchical_terms(output, batch), hierarchical_terms(output, batch, turn=turn)
+    assert set(part.losses) == {turn, "value", "switch value"}
+    assert all(loss.equal(whole.losses[name]) for name, loss in part.losses.items())
+    assert part.numbers().items() >= {"weight of switch": whole.numbers()["weight of switch"]}.items()
+
+
 def test_the_entropy_of_an_even_choice_is_its_logarithm() -> None:
     assert entropy(torch.zeros(4)).item() == pytest.approx(math.log(4))
 
 
 def test_the_entropies_of_the_three_policies_are_the_numbers_worked_by_hand() -> None:
     output, _ = two_decisions()
-    found = {name: part.flatten().tolist() for name, part in policy_entropies(output).items()}
+    found = {name: policy_entropy(output, name).flatten().tolist() for name in ("switch", "instruction", "augmented")}
     switch = -(0.8 * math.log(0.8) + 0.2 * math.log(0.2))
     skill = -(0.25 * math.log(0.25) + 0.75 * math.log(0.75))
     item = -(0.4 * math.log(0.4) + 0.6 * math.log(0.6))
@@ -324,7 +333,7 @@ def test_the_entropies_of_the_three_policies_are_the_numbers_worked_by_hand() ->
     assert found["instruction"] == pytest.approx([skill + item, 2 * math.log(2)])
     assert found["augmented"] == pytest.approx([first, second])
     flat = FlatOutput(output.action, output.value)
-    assert policy_entropies(flat)["policy"].equal(policy_entropies(output)["augmented"])
+    assert policy_entropy(flat, "policy").equal(policy_entropy(output, "augmented"))
 
 
 def test_the_gradient_of_an_entropy_is_that_of_finite_differences() -> None:

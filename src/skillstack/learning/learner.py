@@ -24,7 +24,7 @@ from skillstack.learning.losses import (
     imitation_terms,
     judged_terms,
     masked_mean,
-    policy_entropies,
+    policy_entropy,
     ppo_terms,
     refusal,
     unevenness,
@@ -182,14 +182,13 @@ class A2CLearner(LevelLearner):
             terms = hierarchical_terms(
                 output,
                 decisions,
+                turn=self.turn,
                 use_switch_value=config.switch_value,
                 most_weight=most_weight,
             )
-        resting = set(ROTATION) - {self.turn} if self.turn is not None else set()
-        terms = Terms({name: loss for name, loss in terms.losses.items() if name not in resting}, terms.statistics)
         if entropy:
-            open_choices = [part for name, part in policy_entropies(output).items() if name in terms.losses]
-            terms.losses["entropy"] = -entropy * masked_mean(torch.stack(open_choices).sum(0), decisions.mask)
+            trained = [policy_entropy(output, name) for name in terms.losses if name in (*ROTATION, "policy")]
+            terms.losses["entropy"] = -entropy * masked_mean(torch.stack(trained).sum(0), decisions.mask)
         return terms
 
     def state(self) -> dict[str, Any]:

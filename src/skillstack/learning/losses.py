@@ -151,47 +151,59 @@ def hierarchical_terms(
     output: HierarchicalOutput,
     batch: DecisionBatch,
     *,
+    turn: str | None = None,
     use_switch_value: bool = True,
     most_weight: float = float("inf"),
 ) -> Terms:
-    """The three policy-gradient terms and the two value terms of the paper.
+    """The three policy-gradient terms and the two value terms of the paper; with a `turn`, that policy's and these.
 
     Without the switch's value the second and third advantage use V(s, g) too, and V_sw is not learned.
     """
     assert batch.switch is not None, "a hierarchical level has a switch"
     assert batch.mu_switch is not None, "a hierarchical level has a switch"
-    assert batch.instruction is not None, "a hierarchical level has an instruction"
     assert batch.mu_instruction is not None, "a hierarchical level has an instruction"
     calls, acts = (batch.switch == CALL).float() * batch.mask, (batch.switch == ACT).float() * batch.mask
     switch_value = output.switch_value.gather(-1, batch.switch.unsqueeze(-1)).squeeze(-1)
     own_value = switch_value if use_switch_value else output.value
-    log_switch = chosen(output.switch.log_softmax(-1), batch.switch)
-    log_skill = chosen(output.skill.log_softmax(-1), batch.instruction[..., 0])
-    log_item = chosen(output.item.log_softmax(-1), batch.instruction[..., 1])
-    log_action = chosen(output.action.log_softmax(-1), batch.action)
-    advantage, own_advantage = batch.returns - output.value, batch.returns - own_value
-    switch, switch_weight = policy_gradient(log_switch, batch.mu_switch, advantage, most_weight)
-    instruction, instruction_weight = policy_gradient(
-        log_skill + log_item, batch.mu_instruction, own_advantage, most_weight
-    )
-    augmented, augmented_weight = policy_gradient(log_action, batch.mu_action, own_advantage, most_weight)
-    losses = {
-        "switch": masked_mean(switch, batch.mask),
-        "instruction": masked_mean(instruction * calls, batch.mask),
-        "augmented": masked_mean(augmented * acts, batch.mask),
-        "value": value_loss(output.value, batch),
+    parts = {  # for each policy: the value behind its advantage, mu, and the decisions that it has a part in
+        "switch": (output.value, batch.mu_switch, batch.mask),
+        "instruction": (own_value, batch.mu_instruction, calls),
+        "augmented": (own_value, batch.mu_action, acts),
     }
+
+    def gradient(name: str) -> tuple[Tensor, Tensor]:
+        value, mu, _ = parts[name]
+        return policy_gradient(_log_policy(output, batch, name), mu, batch.returns - value, most_weight)
+
+    losses = {
+        name: masked_mean(gradient(name)[0] * decisions, batch.mask)
+        for name, (_, _, decisions) in parts.items()
+        if turn in (None, name)
+    }
+    losses["value"] = value_loss(output.value, batch)
     if use_switch_value:
         losses["switch value"] = value_loss(switch_value, batch)
     return Terms(
         losses,
         lambda: {
-            "weight of switch": masked_mean(switch_weight, batch.mask),
-            "weight of instruction": masked_mean(instruction_weight, calls),
-            "weight of action": masked_mean(augmented_weight, acts),
+            "weight of switch": masked_mean(gradient("switch")[1], batch.mask),
+            "weight of instruction": masked_mean(gradient("instruction")[1], calls),
+            "weight of action": masked_mean(gradient("augmented")[1], acts),
             **_hierarchical_statistics(output, batch),
         },
     )
+
+
+def _log_policy(output: HierarchicalOutput, batch: DecisionBatch, name: str) -> Tensor:
+    """The log-probabilities, by one of the three policies, of what was chosen: (t, n)."""
+    assert batch.switch is not None, "a hierarchical level has a switch"
+    assert batch.instruction is not None, "a hierarchical level has an instruction"
+    if name == "switch":
+        return chosen(output.switch.log_softmax(-1), batch.switch)
+    if name == "augmented":
+        return chosen(output.action.log_softmax(-1), batch.action)
+    skill, item = batch.instruction.unbind(-1)
+    return chosen(output.skill.log_softmax(-1), skill) + chosen(output.item.log_softmax(-1), item)
 
 
 def flat_terms(output: FlatOutput, batch: DecisionBatch, *, most_weight: float = float("inf")) -> Terms:
@@ -291,15 +303,10 @@ def refusal(output: HierarchicalOutput, executable: Tensor) -> Tensor:
     return -log_instruction.masked_fill(~(executable | none), -math.inf).logsumexp(-1)
 
 
-def policy_entropies(output: Output) -> dict[str, Tensor]:
-    """Of each policy by itself, as they are trained by A2C, in nats, with a gradient."""
-    if isinstance(output, FlatOutput):
-        return {"policy": entropy(output.action)}
-    return {
-        "switch": entropy(output.switch),
-        "instruction": entropy(output.skill) + entropy(output.item),
-        "augmented": entropy(output.action),
-    }
+def policy_entropy(output: Output, name: str) -> Tensor:
+    """Of one of the policies that A2C trains, by itself, in nats, with a gradient."""
+    heads = {"switch": ("switch",), "instruction": ("skill", "item"), "augmented": ("action",), "policy": ("action",)}
+    return torch.stack([entropy(getattr(output, head)) for head in heads[name]]).sum(0)
 
 
 def decision_entropy(output: Output) -> Tensor:
