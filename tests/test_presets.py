@@ -50,9 +50,7 @@ def test_the_table_of_the_docs_has_what_the_presets_have() -> None:
             "a stage above stops when each skill has": f"{level.target:g}",
             "at most": f"{level.episodes:,}",
             "a bonus for choices that stay open": f"{bonus:g}",
-            "a bonus for choices that stay open ": f"0 after {config.a2c.entropy_decay:g}"
-            if preset == "paper"
-            else "even",
+            "a bonus for choices that stay open ": "--entropy-by-failure" if preset == "paper" else "even",
             "what cannot be carried out": f"weight {config.ppo.refusal:g}" if level.method == "ppo" else "-0.5",
         }.items():
             assert re.search(rf"(?<![\d.,]){re.escape(words)}(?![.,]?\d)", rows[row.strip()][column]), (preset, row)

@@ -214,7 +214,7 @@ class Train(TrainConfig):
         bonus, critic = "this is for a bonus; say --entropy 0.01", "this is for a critic; say --terminal.critic"
         phase = "these are for stages that have a base phase; say --curriculum"
         grammar = "these are for levels that have a grammar; say --grammar"
-        yield "a2c", ["entropy_decay"], self.a2c.entropy > 0, bonus
+        yield "a2c", ["entropy_by_failure"], self.a2c.entropy > 0, bonus
         yield "terminal", ["beyond"], terminal.critic, critic
         yield "level", ["each", "threshold"], level.curriculum, phase
         yield "level", ["smoothing", "doubt", "unguided"], level.grammar, grammar

@@ -56,6 +56,15 @@ def test_success_counts_rewards_above_zero_of_the_last_episodes() -> None:
     assert curriculum.success("get") == 0.5
 
 
+def test_what_fails_is_the_share_of_lost_games_of_each_task() -> None:
+    """Of the last four; one that was not played yet fails wholly."""
+    curriculum = make()
+    for reward in (-0.5, 1.0, 1.0, 0.0, 1.0):
+        curriculum.record(BLUE, reward)
+    curriculum.record(GET, 1.0)
+    assert curriculum.failing().tolist() == [[1.0, 0.25], [0.0, 1.0]]
+
+
 def test_its_state_brings_phase_and_windows_back() -> None:
     curriculum, other = make(), make()
     for task in (RED, BLUE, GET):

@@ -423,7 +423,7 @@ def test_a_dry_run_says_whether_there_is_a_critic(
         (["--preset", "paper", "--threshold", "0.8", "--no-curriculum"], '"threshold": these are for stages that'),
         (["--preset", "paper", "--no-grammar", "--doubt", "0"], '"doubt": these are for levels that have a grammar'),
         (["--no-grammar", "--smoothing", "2", "--unguided", "0.2"], '"smoothing", "unguided"'),
-        (["--preset", "paper", "--entropy", "0", "--entropy-decay", "0.5"], "say --entropy 0.01, too"),
+        (["--method", "a2c", "--entropy-by-failure"], "say --entropy 0.01, too"),
         (["--ppo.batch", "0"], '"batch" must be at least 1'),
         (["--terminal.ppo.learning-rate", "nan"], '"learning-rate"'),
         (["--ppo.decay", "0"], '"decay"'),

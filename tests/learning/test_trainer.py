@@ -58,20 +58,30 @@ def test_with_alternation_exactly_one_head_moves_in_a_rotation(entropy: float) -
     assert set(seen) == set(ROTATION)
 
 
-def test_the_entropy_bonus_comes_down_to_nothing_in_a_line_and_stays_where_it_is_not_asked_to() -> None:
-    """Of at most 32 episodes a half are 16; the losses of the same batch tell the weights of the bonus."""
+@pytest.mark.parametrize("by_failure", [False, True])
+def test_the_entropy_bonus_of_a_task_may_count_by_how_much_it_fails(by_failure: bool) -> None:
+    """Of the same batch, where "get" alone fails; what is not played yet fails wholly."""
+    config = tiny(alternation=False, entropy_by_failure=by_failure, updates=0.0)
+    trainer = level_one(replace(config, a2c=replace(config.a2c, entropy=0.01)))
+    for _ in range(4):
+        trainer.stage.turn()  # the first has base tasks alone
+    learner = turns_of(trainer)
 
-    def bonus(before: int, decay: float) -> float:
-        config = tiny(entropy_decay=decay, alternation=False, updates=0.0)
-        trainer = level_one(replace(config, a2c=replace(config.a2c, entropy=0.01)))
-        trainer.stage.turn()
-        terms = turns_of(trainer).update(np.random.default_rng(0), before)
-        return terms.losses["entropy"].item() if "entropy" in terms.losses else 0.0
+    def bonus(*failing: float) -> float:
+        batch = learner.replay.batch(learner.replay.draw(np.random.default_rng(0), 36))
+        assert len(set(batch.tasks[:, 0].tolist())) == 2
+        shares = np.repeat(np.array(failing, np.float32)[:, None], 2, axis=1)  # the same for both items
+        features = learner.features(learner.replay.states(batch.rows))
+        return learner._terms(batch, features, shares).losses["entropy"].item()
 
-    whole = bonus(0, 0.5)
+    whole, find, get = bonus(1, 1), bonus(1, 0), bonus(0, 1)
     assert whole < 0
-    assert [bonus(before, 0.5) / whole for before in (4, 12, 16, 30)] == pytest.approx([0.75, 0.25, 0.0, 0.0])
-    assert [bonus(before, 0.0) / whole for before in (0, 30)] == pytest.approx([1.0, 1.0])
+    if by_failure:
+        assert find + get == pytest.approx(whole)
+        assert bonus(0.5, 0.25) == pytest.approx(0.5 * find + 0.25 * get)
+        assert bonus(0, 0) == 0
+    else:
+        assert find == get == whole
 
 
 def test_a_turn_of_the_rotation_lasts_as_many_updates_as_set() -> None:

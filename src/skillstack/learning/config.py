@@ -68,16 +68,16 @@ class A2CConfig:
     importance weights of at most 1; otherwise they are taken as they came, as in the paper."""
     entropy: float = 0.0
     """Weight of an entropy bonus of the policy that is trained; 0 is the paper's letter."""
-    entropy_decay: float = 0.0
-    """The share of a phase's most episodes over which that weight comes down to 0 in a line; with 0 it stays."""
+    entropy_by_failure: bool = False
+    """Whether that weight counts for each task by the share of its last games (`window`) that were lost: what is
+    learned gets sharp, and what was not come upon yet stays open. Otherwise it is the same for all."""
     replay: int = 100_000
     """Episodes that replay holds."""
 
     def __post_init__(self) -> None:
         _check(
             self, learning_rate=SHARE, batch=AT_LEAST_ONE, updates=(0.0, 1e6), gamma=SHARE, gradient_norm=POSITIVE,
-            rotation=AT_LEAST_ONE, most_weight=POSITIVE, entropy=POSITIVE, entropy_decay=POSITIVE,
-            replay=AT_LEAST_ONE,
+            rotation=AT_LEAST_ONE, most_weight=POSITIVE, entropy=POSITIVE, replay=AT_LEAST_ONE,
         )  # fmt: skip
 
     @property
@@ -413,12 +413,12 @@ PRESETS = {
         level=LevelConfig(
             silent=True, episodes=32_000, each=False, novel=0.5, epsilon_episodes=5_000, smoothing=1.0, doubt=0.2
         ),
-        a2c=A2CConfig(entropy=0.01, entropy_decay=0.8, replay=10_000),
+        a2c=A2CConfig(entropy=0.01, entropy_by_failure=True, replay=10_000),
     ),
 }
 """Named settings. `fast`: PPO with hindsight at every level, and smaller frames. `paper`: Algorithm 2 to the letter,
 where docs/decisions.md does not say otherwise: its grammar is smoothed, and in doubt while a phase is young, as it may
-lock a task in; an entropy bonus, which comes down to 0, keeps a level from giving up a task that it has not come upon
-yet; and its levels see through the encoder of pi_0, as with encoders of their own pi_3 had stacked with some seeds
+lock a task in; an entropy bonus, for each task as long as it fails, keeps a level from giving up what it has not come
+upon yet; and its levels see through the encoder of pi_0, as with encoders of their own pi_3 had stacked with some seeds
 only. How long replay is, how epsilon comes down, how a new word starts and how often a new task is played is not said
 in the paper, and that a base phase ends by the mean of all base tasks is one way to read it."""

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from skillstack.instructions import Instruction, Stage
 
@@ -68,6 +69,17 @@ class Curriculum:
         """The share of successes of a skill over its tasks' last episodes; None before the first."""
         rewards = [reward for task in self._tasks if task.skill == skill for reward in self._recent[str(task)]]
         return sum(reward > 0 for reward in rewards) / len(rewards) if rewards else None
+
+    def failing(self) -> npt.NDArray[np.float32]:
+        """The share of each task's last episodes that were lost, (skills, items); 1 for one that was not played yet."""
+        vocabulary = self.stage.tasks.vocabulary
+        shares = np.ones((len(vocabulary.skills), len(vocabulary.items)), np.float32)
+        for task in self._tasks:
+            rewards = self._recent[str(task)]
+            if rewards:
+                skill, item = vocabulary.encode(task)
+                shares[skill, item] = sum(reward <= 0 for reward in rewards) / len(rewards)
+        return shares
 
     def forget(self) -> None:
         """Begin the windows anew, as another policy plays now."""

@@ -48,6 +48,9 @@ Played = Sequence[tuple[Episode, Any, Judgement | None]]
 Spans = npt.NDArray[np.int64]
 """Numbers of spans in a replay."""
 
+Shares = npt.NDArray[np.float32]
+"""Of tasks, (skills, items)."""
+
 ROTATION = ("switch", "instruction", "augmented")
 """The order in which the three policies take turns."""
 
@@ -124,13 +127,12 @@ class A2CLearner(LevelLearner):
         level: int,
         config: A2CConfig,
         *,
-        most_episodes: int,
         train_encoder: bool,
         render: Render,
         timer: Timer,
     ) -> None:
         super().__init__(agent, level, train_encoder=train_encoder, render=render, timer=timer)
-        self.config, self._most_episodes = config, most_episodes
+        self.config = config
         self.optimizer = RMSprop(self.parameters, config.learning_rate, config.gradient_norm)
         self.replay = Replay(config.replay, config.gamma, behaviour=config.true_probabilities)
         self.updates = 0
@@ -142,35 +144,33 @@ class A2CLearner(LevelLearner):
             return None
         return ROTATION[self.updates // self.config.rotation % len(ROTATION)]
 
-    def learn(self, episodes: Sequence[Episode], rng: np.random.Generator, before: int = 0) -> dict[str, float]:
-        """Keep the episodes and do the updates that they bring, however many episodes of the phase came before."""
+    def learn(
+        self, episodes: Sequence[Episode], rng: np.random.Generator, before: int = 0, failing: Shares | None = None
+    ) -> dict[str, float]:
+        """Keep the episodes and do the updates that they bring, however many episodes of the phase came before.
+
+        `failing` is the share of each task's last games that were lost, (skills, items).
+        """
         for episode, features in zip(episodes, self.frozen_features(episodes), strict=True):
             self.replay.add(episode, features)
         terms: Terms | None = None
         for _ in range(int(rng.poisson(self.config.updates, size=len(episodes)).sum())):
-            terms = self.update(rng, before)
+            terms = self.update(rng, failing)
         return terms.numbers() if terms else {}
 
-    def update(self, rng: np.random.Generator, before: int = 0) -> Terms:
-        """One mini-batch update, after so many episodes of the phase."""
+    def update(self, rng: np.random.Generator, failing: Shares | None = None) -> Terms:
+        """One mini-batch update."""
         with self.timer("batch"):
             batch = self.replay.batch(self.replay.draw(rng, self.config.batch))
             seen = self.replay.states(batch.rows)
         features = self.features(seen)
         with self.timer("forward"):
-            terms = self._terms(batch, features, self._entropy(before))
+            terms = self._terms(batch, features, failing)
         self.descend(terms.losses)
         self.updates += 1
         return terms
 
-    def _entropy(self, before: int) -> float:
-        """The weight of the entropy bonus after so many episodes of the phase."""
-        config = self.config
-        if not config.entropy_decay:
-            return config.entropy
-        return config.entropy * max(1.0 - before / (config.entropy_decay * self._most_episodes), 0.0)
-
-    def _terms(self, batch: Batch, features: Tensor, entropy: float) -> Terms:
+    def _terms(self, batch: Batch, features: Tensor, failing: Shares | None) -> Terms:
         config = self.config
         most_weight = math.inf if config.most_weight is None else config.most_weight
         output, decisions = self.policy.unroll(features, batch.tasks, batch.there), batch.decisions
@@ -186,9 +186,12 @@ class A2CLearner(LevelLearner):
                 use_switch_value=config.switch_value,
                 most_weight=most_weight,
             )
-        if entropy:
+        if config.entropy:
             trained = [policy_entropy(output, name) for name in terms.losses if name in (*ROTATION, "policy")]
-            terms.losses["entropy"] = -entropy * masked_mean(torch.stack(trained).sum(0), decisions.mask)
+            bonus = torch.stack(trained).sum(0)  # (t, n)
+            if config.entropy_by_failure and failing is not None:
+                bonus = bonus * torch.from_numpy(failing)[batch.tasks[:, 0], batch.tasks[:, 1]]
+            terms.losses["entropy"] = -config.entropy * masked_mean(bonus, decisions.mask)
         return terms
 
     def state(self) -> dict[str, Any]:
@@ -228,8 +231,10 @@ class PPOLearner(LevelLearner):
         self._kept = Replay(KEPT_SPANS, config.gamma, behaviour=self._behaviour)
         self._rare_spans: Spans = np.zeros(0, np.int64)  # of what is kept, those of skills that are rare in this turn
 
-    def learn(self, episodes: Sequence[Episode], rng: np.random.Generator, before: int = 0) -> dict[str, float]:
-        """Learn from fresh episodes; so many others came before them in this phase."""
+    def learn(
+        self, episodes: Sequence[Episode], rng: np.random.Generator, before: int = 0, failing: Shares | None = None
+    ) -> dict[str, float]:
+        """Learn from fresh episodes; so many others came before them in this phase. What fails is not looked at."""
         last, most = self.config.last, self.config.decay * self._most_episodes
         left = max(1.0 - (1.0 - last) * before / most, last)
         for group in self.optimizer.param_groups:

@@ -110,7 +110,7 @@ class StageTrainer:
             critic = self._make_critic(settings) if self.practising else None
             parts |= {"critic": critic, "beyond": terminal.beyond}
             return PPOLearner(self.agent, self.level, settings, most_episodes=most, **parts)
-        return A2CLearner(self.agent, self.level, self.config.a2c, most_episodes=self.most_episodes, **parts)
+        return A2CLearner(self.agent, self.level, self.config.a2c, **parts)
 
     def _make_critic(self, settings: PPOConfig) -> Critic | None:
         """The critic that pi_0 practises with, if there is to be one and the world shows it anything."""
@@ -213,7 +213,8 @@ class StageTrainer:
         if switched:
             self.phase_began = self.episodes
         with self.timer("learn"):
-            statistics = self.learner.learn(episodes, self.rng, max(self.episodes - count - self.phase_began, 0))
+            before = max(self.episodes - count - self.phase_began, 0)
+            statistics = self.learner.learn(episodes, self.rng, before, self.curriculum.failing())
         windows = self.windows
         if self.practising and not practised:
             self._begin_practice()
