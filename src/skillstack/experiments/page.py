@@ -37,7 +37,7 @@ ERRATA = """## Errata
 What was wrong in earlier versions of this page:
 
 - Until commit 33e2d46 (18 November 2026) it showed table 1, figure 3a and plans of the preset "paper" as it was while
-  its entropy bonus stayed the same to the end of a stage.
+  its entropy bonus was the same for all tasks.
 - Until commit abaf395 (18 November 2026) it showed figure 3a and plans of the preset "paper" as it was while a base
   phase waited for each base task by itself and all tasks of a novel phase were drawn alike.
 - Until 18 November 2026 it showed pi_1, pi_3 and plans of the preset "paper" as it was before words of new skills
