@@ -212,12 +212,12 @@ class Train(TrainConfig):
             names = [field.name for field in fields(getattr(self, method))]
             yield method, names, used, f"these are for levels that learn by {method}; say --method {method}"
         bonus, critic = "this is for a bonus; say --entropy 0.01", "this is for a critic; say --terminal.critic"
-        phase = "these are for stages that have a base phase; say --curriculum"
-        grammar = "these are for levels that have a grammar; say --grammar"
-        yield "a2c", ["entropy_by_failure"], self.a2c.entropy > 0, bonus
+        phase = "these are for stages that have a base phase, and not for --tune; say --curriculum"
+        grammar = "these are for levels that have a grammar, and not for --flat; say --grammar"
+        yield "a2c", ["entropy_by_failure"], self.a2c.entropy > 0 or not self.a2c.entropy_by_failure, bonus
         yield "terminal", ["beyond"], terminal.critic, critic
-        yield "level", ["each", "threshold"], level.curriculum, phase
-        yield "level", ["smoothing", "doubt", "unguided"], level.grammar, grammar
+        yield "level", ["each", "threshold"], level.curriculum and not self.tune, phase
+        yield "level", ["smoothing", "doubt", "unguided"], level.grammar and not self.flat, grammar
 
 
 @dataclass

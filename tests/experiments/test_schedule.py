@@ -65,7 +65,7 @@ def test_jobs_run_after_what_they_need(tmp_path: Path) -> None:
     assert "3 of 3 jobs" in words
 
 
-def test_what_the_most_waits_for_is_begun_first(tmp_path: Path) -> None:
+def test_the_job_with_which_the_longest_chain_begins_comes_first(tmp_path: Path) -> None:
     ladder = [Task("first"), Task("second", ("first",)), Task("third", ("second",), expected_seconds=2.0)]
     run([Task("short"), Task("long", expected_seconds=3.5), *ladder], tmp_path, workers=1)
     order = sorted(("short", "long", "first", "second", "third"), key=lambda name: int((tmp_path / name).read_text()))

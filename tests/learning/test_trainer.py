@@ -84,6 +84,20 @@ def test_the_entropy_bonus_of_a_task_may_count_by_how_much_it_fails(by_failure: 
         assert find == get == whole
 
 
+def test_a_turn_tells_the_learner_what_fails_with_its_own_games_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage, told = level_one().stage, []
+    learn = stage.learner.learn
+
+    def listen(*arguments: Any) -> dict[str, float]:
+        told.append(arguments[-1])
+        return learn(*arguments)
+
+    monkeypatch.setattr(stage.learner, "learn", listen)
+    stage.turn()
+    assert told[0].tolist() == stage.curriculum.failing().tolist()
+    assert told[0].min() < 1 or stage.curriculum.success("find") == 0
+
+
 def test_a_turn_of_the_rotation_lasts_as_many_updates_as_set() -> None:
     learner = turns_of(level_one(tiny(rotation=5)))
     turns = []
@@ -460,7 +474,7 @@ def test_a_resumed_run_is_the_same_run_with_all_that_can_be_turned_on(
         config,
         terminal=replace(config.terminal, again=0.5),
         level=replace(config.level, **more),
-        a2c=replace(config.a2c, entropy=0.01, true_weights=True, replay=10),
+        a2c=replace(config.a2c, entropy=0.01, entropy_by_failure=True, true_weights=True, replay=10),
     )
     assert {(1, "base"), (2, "base"), (2, "novel")} <= check_every_pause(config)
 

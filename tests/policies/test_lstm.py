@@ -14,11 +14,14 @@ from skillstack.policies.lstm import FEW, unroll_packed
     "sizes",
     [[1], [3], [1, 1, 1], [4, 4, 2, 1, 1], [5, 3, 3], [FEW + 1], [FEW + 3, FEW + 1], [FEW + 3, FEW + 2, FEW, 3, 1]],
 )
-def test_same_as_pytorchs(sizes: list[int]) -> None:
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("loud", [1.0, 1e-3, 100.0])
+def test_same_as_pytorchs(sizes: list[int], dtype: torch.dtype, loud: float) -> None:
+    """For inputs near zero, too, and such that gates are shut or wide open."""
     torch.manual_seed(0)
-    lstm = nn.LSTM(6, 5).double()
-    inputs = torch.randn(sum(sizes), 6, dtype=torch.float64, requires_grad=True)
-    weight = torch.randn(sum(sizes), 5, dtype=torch.float64)
+    lstm = nn.LSTM(6, 5).to(dtype)
+    inputs = (loud * torch.randn(sum(sizes), 6, dtype=dtype)).requires_grad_()
+    weight = torch.randn(sum(sizes), 5, dtype=dtype)
 
     def gradients(hidden: Tensor) -> list[Tensor]:
         return list(torch.autograd.grad((hidden * weight).sum(), [inputs, *lstm.parameters()]))

@@ -1,7 +1,7 @@
 """Many jobs in a few processes, each in a child of its own, with one thread.
 
-Of those that are ready, the one that most waits for is begun first: else a ladder of one seed may be left at the end,
-with all cores but one idle.
+Of those that are ready, the one with which the longest chain of jobs begins comes first: else a ladder of one seed may
+be left at the end, with all cores but one idle.
 
 A child that is killed or fails takes its job with it and nothing else. What was finished before is not done again.
 """

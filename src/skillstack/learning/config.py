@@ -17,7 +17,7 @@ from skillstack.worlds.making import WorldName
 from skillstack.worlds.rooms import Randomisation, RoomsConfig
 from skillstack.worlds.world import Limits
 
-SECONDS_PER_EPISODE = {"terminal": 0.01, "ppo": 0.007, "a2c": 0.04, "with its encoder": 0.15}
+SECONDS_PER_EPISODE = {"terminal": 0.01, "ppo": 0.007, "a2c": 0.02, "with its encoder": 0.05}
 """Of learning, as seen in single runs on one or two cores; only for estimates before anything was measured."""
 
 
@@ -248,7 +248,7 @@ class TrainConfig:
     """Hidden units of each level's LSTM; the paper's have 256."""
     tune: bool = False
     """Learn on with the top level of an agent (--from), for example in another world; what lies below is not touched.
-    --inherit, --silent, --smoothing, --curriculum and --each do not count then."""
+    --inherit, --silent, --smoothing, --curriculum, --each and --threshold do not count then."""
     flat: bool = False
     """Learn all tasks with one flat policy, each stage fine-tuned from the one before: the paper's baseline."""
     games: int = 64

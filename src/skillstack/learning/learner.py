@@ -189,7 +189,8 @@ class A2CLearner(LevelLearner):
         if config.entropy:
             trained = [policy_entropy(output, name) for name in terms.losses if name in (*ROTATION, "policy")]
             bonus = torch.stack(trained).sum(0)  # (t, n)
-            if config.entropy_by_failure and failing is not None:
+            if config.entropy_by_failure:
+                assert failing is not None, "the trainer says what fails"
                 bonus = bonus * torch.from_numpy(failing)[batch.tasks[:, 0], batch.tasks[:, 1]]
             terms.losses["entropy"] = -config.entropy * masked_mean(bonus, decisions.mask)
         return terms

@@ -171,6 +171,8 @@ def hierarchical_terms(
         "augmented": (own_value, batch.mu_action, acts),
     }
 
+    assert turn is None or turn in parts, f"there is no policy {turn}"
+
     def gradient(name: str) -> tuple[Tensor, Tensor]:
         value, mu, _ = parts[name]
         return policy_gradient(_log_policy(output, batch, name), mu, batch.returns - value, most_weight)

@@ -142,8 +142,8 @@ def _store(array: Array, path: str, arrays: dict[str, Array]) -> dict[str, Any]:
     """Put an array into the file, in the order it has in memory: then it is not copied, and sums add up as before."""
     fields: dict[str, Any] = {"shape": list(array.shape)}
     if not array.flags.c_contiguous:
-        # Axes of length 1 go first, as any place would do for them.
-        order = sorted(range(array.ndim), key=lambda axis: (array.shape[axis] > 1, -array.strides[axis]))
+        # Axes of length 1 go first, as they come: any place would do for them, and their strides say nothing.
+        order = sorted(range(array.ndim), key=lambda axis: -array.strides[axis] if array.shape[axis] > 1 else -math.inf)
         if array.transpose(order).flags.c_contiguous:
             fields["order"] = order
             array = array.transpose(order)
