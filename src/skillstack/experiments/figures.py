@@ -158,7 +158,8 @@ def plan_name(data: Data, plan: dict[str, Any]) -> str:
 
 def _film(tree: Any, recording: Any, most: int = 8) -> Any:
     """What was seen at the start and after each decision of the top level, under the plan in one line."""
-    from skillstack.rollout.plan_text import plan_line
+    from skillstack.rollout.plan import LIMIT
+    from skillstack.rollout.plan_text import SIGNS, plan_line
 
     steps = [0, *(decision.step for decision in tree.root.decisions[1:]), tree.steps]
     steps = sorted(set(steps))[-most:]
@@ -169,5 +170,6 @@ def _film(tree: Any, recording: Any, most: int = 8) -> Any:
         place.imshow(recording.frames[step], interpolation="nearest")
         place.set_title(f"step {step}", fontsize="small")
         place.axis("off")
-    figure.suptitle(plan_line(tree), fontsize="small", wrap=True)
+    line = plan_line(tree).replace(SIGNS[LIMIT], "(out of steps)")  # the figures' font has no such sign
+    figure.suptitle(line, fontsize="small", wrap=True)
     return figure
