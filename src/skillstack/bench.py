@@ -195,13 +195,13 @@ def measure_learning(encoder: Literal["own", "frozen"], updates: int = 200, game
     config = replace(PRESETS["paper"], stages="find, get", encoder=encoder, games=games, threads=1)
     trainer = Trainer(config, first_stage=1)
     trainer.stage.turn()  # fills the replay, and warms up
-    learner, rng = trainer.stage.learner, np.random.default_rng(0)
+    learner, failing, rng = trainer.stage.learner, trainer.stage.curriculum.failing(), np.random.default_rng(0)
     assert isinstance(learner, A2CLearner), "levels above pi_0 learn by A2C"
     learning = bare = decisions = 0.0
     for _ in range(updates):
         before = rng.bit_generator.state
         begin = perf_counter()
-        learner.update(rng)
+        learner.update(rng, failing)
         learning += perf_counter() - begin
         rng.bit_generator.state = before
         batch = learner.replay.batch(learner.replay.draw(rng, learner.config.batch))
