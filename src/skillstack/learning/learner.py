@@ -122,14 +122,7 @@ class A2CLearner(LevelLearner):
     """Algorithm 2's inner loop: after each episode, Poisson-many updates on batches from replay, in rotation."""
 
     def __init__(
-        self,
-        agent: Agent,
-        level: int,
-        config: A2CConfig,
-        *,
-        train_encoder: bool,
-        render: Render,
-        timer: Timer,
+        self, agent: Agent, level: int, config: A2CConfig, *, train_encoder: bool, render: Render, timer: Timer
     ) -> None:
         super().__init__(agent, level, train_encoder=train_encoder, render=render, timer=timer)
         self.config = config

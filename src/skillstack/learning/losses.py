@@ -170,7 +170,6 @@ def hierarchical_terms(
         "instruction": (own_value, batch.mu_instruction, calls),
         "augmented": (own_value, batch.mu_action, acts),
     }
-
     assert turn is None or turn in parts, f"there is no policy {turn}"
 
     def gradient(name: str) -> tuple[Tensor, Tensor]:

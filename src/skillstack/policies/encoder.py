@@ -145,9 +145,9 @@ class RecurrentTrunk(nn.Module):
         if there is None:
             fused = self._fuse(features, words.expand(len(features), -1, -1))  # (t, n, 384)
             return cast(Tensor, self.lstm(fused)[0])  # (t, n, 256)
-        fused = self._fuse(features, words[there.nonzero()[:, 1]])  # (m, 384)
-        packed = unroll_packed(self.lstm, fused, there.sum(1).tolist())  # (m, 256)
         places = there.view(-1).nonzero()[:, 0]  # (m,)
+        fused = self._fuse(features, words[places % len(words)])  # (m, 384)
+        packed = unroll_packed(self.lstm, fused, there.sum(1).tolist())  # (m, 256)
         unrolled = packed.new_zeros(there.numel(), packed.shape[-1]).index_copy(0, places, packed)
         return unrolled.view(*there.shape, -1)  # (t, n, 256)
 

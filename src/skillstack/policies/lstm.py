@@ -100,22 +100,14 @@ def _forth(
             _add_products(gates[start:stop], hidden[last : last + stop - start], w_hidden)
         for i in range(start, stop):
             for j in range(size):
-                enter, keep, leave = (
-                    _sigmoid(gates[i, j]),
-                    _sigmoid(gates[i, size + j]),
-                    _sigmoid(gates[i, 3 * size + j]),
-                )
-                new = _tanh(gates[i, 2 * size + j])
+                enter, keep = _sigmoid(gates[i, j]), _sigmoid(gates[i, size + j])
+                new, leave = _tanh(gates[i, 2 * size + j]), _sigmoid(gates[i, 3 * size + j])
                 inside = enter * new
                 if now > 0:
                     inside += keep * cell[last + i - start, j]
                 out = _tanh(inside)
-                gates[i, j], gates[i, size + j], gates[i, 2 * size + j], gates[i, 3 * size + j] = (
-                    enter,
-                    keep,
-                    new,
-                    leave,
-                )
+                gates[i, j], gates[i, size + j] = enter, keep
+                gates[i, 2 * size + j], gates[i, 3 * size + j] = new, leave
                 cell[i, j], squashed[i, j], hidden[i, j] = inside, out, leave * out
 
 
